@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from limelight.attention import Additive, Concat, Dot, General, ScaledDot, attend, dot, scaled_dot
+from limelight.attention import attend, dot, scaled_dot
 from limelight.attention.attend import MAX_UNFUSED_KEYS, MAX_UNFUSED_QUERIES, ScoreFunction, permit_keys
 
 module = importlib.import_module("limelight.attention.attend")  # the function of that name stands before it
@@ -171,20 +171,6 @@ def test_a_query_without_keys_gets_zeros_and_finite_gradients(
         assert (inputs[2].grad[0] == 0).all()
 
 
-@pytest.mark.parametrize(
-    "score", [Dot(), ScaledDot(), General(SIZE, SIZE), Concat(SIZE, SIZE, 3), Additive(SIZE, SIZE, 3)]
-)
-def test_weights_are_a_distribution_over_what_is_permitted(score: ScoreFunction, seed: int) -> None:
-    queries, keys, values = random_inputs()
-    may_attend = torch.rand(BATCH, 1, QUERY, KEY) < 0.6
-    may_attend[..., 0] = True
-    _, weights = attend(queries, keys, values, score=score.double(), may_attend=may_attend, want_weights=True)
-    assert weights.shape == (BATCH, HEADS, QUERY, KEY)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(BATCH, HEADS, QUERY, dtype=torch.float64))
-    assert (weights.masked_select(~may_attend) == 0).all()
-    assert (weights.masked_select(may_attend) > 0).all()
-
-
 @pytest.mark.parametrize("want_weights", [False, True])
 def test_what_may_not_be_seen_changes_nothing(want_weights: bool, seed: int) -> None:
     queries, keys, values = random_inputs()
@@ -194,48 +180,6 @@ def test_what_may_not_be_seen_changes_nothing(want_weights: bool, seed: int) -> 
     one, _ = attend(queries, keys, values, may_attend=permit_keys(valid), want_weights=want_weights)
     other, _ = attend(queries, other_keys, other_values, may_attend=permit_keys(valid), want_weights=want_weights)
     torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("want_weights", [False, True])
-def test_the_order_of_the_keys_does_not_matter(want_weights: bool, seed: int) -> None:
-    """Attention sums over a set; that is why positions must come from somewhere."""
-    queries, keys, values = random_inputs()
-    valid = torch.rand(BATCH, KEY) < 0.7
-    order = torch.randperm(KEY)
-    one, _ = attend(queries, keys, values, may_attend=permit_keys(valid), want_weights=want_weights)
-    other, _ = attend(
-        queries,
-        keys[:, :, order],
-        values[:, :, order],
-        may_attend=permit_keys(valid[:, order]),
-        want_weights=want_weights,
-    )
-    torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
-
-
-def test_scores_may_be_shifted(seed: int) -> None:
-    """softmax(x + c) = softmax(x), also for a shift that would overflow an exponential."""
-    queries, keys, values = random_inputs()
-    one, _ = attend(queries, keys, values, want_weights=True)
-    other, _ = attend(queries, keys, values, score=lambda q, k: scaled_dot(q, k) + 1e4, want_weights=True)
-    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
-
-
-def test_equal_scores_give_the_mean_of_what_is_permitted(seed: int) -> None:
-    queries, keys, values = random_inputs()
-    may_attend = permit_keys(torch.tensor([[True] * 4 + [False] * 3] * BATCH))
-    context, _ = attend(torch.zeros_like(queries), keys, values, may_attend=may_attend)
-    expected = values[:, :, :4].mean(dim=2, keepdim=True).expand_as(context)
-    torch.testing.assert_close(context, expected, rtol=1e-12, atol=1e-12)
-
-
-def test_a_sharp_score_looks_up_one_value(seed: int) -> None:
-    """The soft look-up becomes a hard one: queries equal to one key each, times a large factor."""
-    keys = torch.eye(KEY, dtype=torch.float64)
-    values = torch.randn(KEY, VALUE_SIZE, dtype=torch.float64)
-    places = torch.tensor([4, 0, 6])
-    context, _ = attend(1000 * keys[places], keys, values, score=dot)
-    torch.testing.assert_close(context, values[places], rtol=1e-9, atol=1e-9)
 
 
 def test_causal_queries_stand_at_the_last_keys(seed: int) -> None:
@@ -257,23 +201,3 @@ def test_gradients_are_those_of_the_formula(want_weights: bool, seed: int) -> No
         return attend(*inputs, may_attend=may_attend, causal=True, want_weights=want_weights)[0]
 
     assert gradcheck(run, inputs)
-
-
-def test_attend_works_without_heads_and_without_a_batch(seed: int) -> None:
-    queries, keys, values = random_inputs()
-    context, _ = attend(queries, keys, values)
-    torch.testing.assert_close(attend(queries[0, 0], keys[0, 0], values[0, 0])[0], context[0, 0])
-    torch.testing.assert_close(attend(queries[:, 0], keys[:, 0], values[:, 0])[0], context[:, 0])
-
-
-@pytest.mark.parametrize("score", [dot, scaled_dot, Dot(), Dot().compare, ScaledDot().compare, General(4, 4).compare])
-def test_the_kernel_is_for_the_functions_alone(
-    score: ScoreFunction, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    """However a recurrent model passes its score: with one wide head two products are faster."""
-    calls = []
-    kernel = module._kernel
-    monkeypatch.setattr(module, "_kernel", lambda *heads, **options: calls.append(1) or kernel(*heads, **options))
-    queries = torch.randn(3, MAX_UNFUSED_QUERIES + 1, 4)
-    attend(queries, queries, queries, score=score)
-    assert bool(calls) == (score in (dot, scaled_dot))

@@ -118,42 +118,6 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     assert fused == ["dot", "scaled_dot"]
 
 
-@pytest.mark.parametrize("head", range(HEADS))
-def test_a_head_switched_off_is_its_slice_of_the_output_removed(head: int, seed: int) -> None:
-    attention = make()
-    queries, memory = random_inputs()
-    keep_heads = torch.ones(HEADS)
-    keep_heads[head] = 0
-    output, weights = call(attention, queries, memory, kept=keep_heads)
-    _, whole_weights = call(attention, queries, memory)
-    with torch.no_grad():
-        attention.out_proj.weight[:, head * HEAD_SIZE : (head + 1) * HEAD_SIZE] = 0
-    expected, _ = call(attention, queries, memory)
-    torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
-    torch.testing.assert_close(weights, whole_weights)
-
-
-def test_heads_are_a_sum(seed: int) -> None:
-    """Concat(heads) W_O = the sum of what each head gives alone; the bias counts once."""
-    attention = make()
-    queries, memory = random_inputs()
-    together, _ = call(attention, queries, memory)
-    alone = [call(attention, queries, memory, kept=kept)[0] for kept in torch.eye(HEADS)]
-    expected = sum(alone) - (HEADS - 1) * attention.out_proj.bias
-    torch.testing.assert_close(together, expected, rtol=1e-10, atol=1e-10)
-
-
-def test_heads_may_be_of_any_size(seed: int) -> None:
-    attention = MultiHeadAttention(11, 3, head_size=5)
-    inputs = torch.randn(2, 7, 11)
-    heads = attention.project_queries(inputs)
-    assert heads.shape == (2, 3, 7, 5)
-    # Head h reads rows 5h ... 5h+4 of the projection.
-    expected = functional.linear(inputs, attention.query_proj.weight[5:10], attention.query_proj.bias[5:10])
-    torch.testing.assert_close(heads[:, 1], expected)
-    assert call(attention, inputs, inputs)[0].shape == (2, 7, 11)
-
-
 def one_by_one(
     attention: MultiHeadAttention, inputs: Tensor, scores: Tensor, permitted: Tensor, kept: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -198,12 +162,6 @@ def test_values_may_be_of_another_size_than_keys(value_size: int, causal: bool, 
         expected, seen = one_by_one(attention, inputs[row], scores, past & valid[row], kept)
         torch.testing.assert_close(output[row], expected, rtol=1e-10, atol=1e-10)
         torch.testing.assert_close(weights[row].float(), seen, rtol=1e-6, atol=1e-6)
-
-
-def test_values_are_as_large_as_keys_unless_they_are_told_apart() -> None:
-    assert [MultiHeadAttention(12, 3, **sizes).value_size for sizes in ({}, {"head_size": 5}, {"value_size": 7})] == [
-        4, 5, 7,
-    ]  # fmt: skip
 
 
 def test_queries_and_keys_are_rotated_and_values_are_not(seed: int) -> None:

@@ -17,8 +17,6 @@ from limelight.attention.scores import (
     Score,
     build_head_score,
     build_score,
-    dot,
-    scaled_dot,
 )
 from limelight.config.models import SCORES
 from limelight.errors import UserError
@@ -98,54 +96,6 @@ def test_preparing_the_keys_once_changes_nothing(name: str, seed: int) -> None:
     torch.testing.assert_close(torch.cat(one_by_one, dim=1), score(queries, keys), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_leading_axes_are_free(name: str, seed: int) -> None:
-    """(query, size) alone, or (batch, heads, query, size): a score only knows the last two axes."""
-    score, queries, keys = make(name)
-    scores = score(queries, keys)
-    torch.testing.assert_close(score(queries[0], keys[0]), scores[0])
-    torch.testing.assert_close(score(queries[:, None], keys[:, None]), scores[:, None])
-
-
-@pytest.mark.parametrize(("function", "module"), [(dot, Dot()), (scaled_dot, ScaledDot())])
-def test_function_and_module_are_one(function: Callable[[Tensor, Tensor], Tensor], module: Score, seed: int) -> None:
-    queries, keys = torch.randn(3, 7), torch.randn(5, 7)
-    assert torch.equal(function(queries, keys), module(queries, keys))
-
-
-def test_scaled_dot_has_unit_variance(seed: int) -> None:
-    """Why it is scaled: independent unit-variance queries and keys give scores of variance one at any head size."""
-    scores = scaled_dot(torch.randn(500, 257), torch.randn(500, 257))
-    assert scores.std().item() == pytest.approx(1, abs=0.1)
-
-
-def test_concat_is_additive_with_its_matrix_split(seed: int) -> None:
-    """v . tanh(W [q; k]) = v . tanh(W_q q + W_k k) for W = [W_q W_k]."""
-    concat, additive = Concat(QUERY_SIZE, KEY_SIZE, HIDDEN), Additive(QUERY_SIZE, KEY_SIZE, HIDDEN)
-    with torch.no_grad():
-        additive.query_proj.weight.copy_(concat.mix.weight[:, :QUERY_SIZE])
-        additive.key_proj.weight.copy_(concat.mix.weight[:, QUERY_SIZE:])
-        additive.energy.weight.copy_(concat.energy.weight)
-    queries, keys = torch.randn(QUERY, QUERY_SIZE), torch.randn(KEY, KEY_SIZE)
-    torch.testing.assert_close(concat(queries, keys), additive(queries, keys))
-
-
-def test_general_with_the_identity_is_dot(seed: int) -> None:
-    general = General(QUERY_SIZE, QUERY_SIZE)
-    with torch.no_grad():
-        general.key_proj.weight.copy_(torch.eye(QUERY_SIZE))
-    queries, keys = torch.randn(QUERY, QUERY_SIZE), torch.randn(KEY, QUERY_SIZE)
-    torch.testing.assert_close(general(queries, keys), dot(queries, keys))
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [("dot", Dot), ("scaled_dot", ScaledDot), ("general", General), ("concat", Concat), ("additive", Additive)],
-)
-def test_build_score_knows_every_name(name: str, kind: type[Score]) -> None:
-    assert type(build_score(name, 7, 7, 3)) is kind
-
-
 @pytest.mark.parametrize("name", SCORES.parts)
 def test_every_row_of_the_registry_is_a_score(name: str, seed: int) -> None:
     score = build_score(name, 7, 7, 3)
@@ -153,16 +103,6 @@ def test_every_row_of_the_registry_is_a_score(name: str, seed: int) -> None:
     assert score(torch.randn(2, 5, 7), torch.randn(2, 4, 7)).shape == (2, 5, 4)
     if score.in_self_attention:
         assert isinstance(build_head_score(name, 7), Score) == (name not in ("dot", "scaled_dot"))
-
-
-def test_heads_take_the_functions_that_the_fused_kernel_computes() -> None:
-    assert build_head_score("dot", 7) is dot
-    assert build_head_score("scaled_dot", 7) is scaled_dot
-
-
-def test_concat_has_its_bias_by_name() -> None:
-    assert build_score("concat", 7, 5, 3).mix.bias is None
-    assert build_score("concat_bias", 7, 5, 3).mix.bias.shape == (3,)
 
 
 def test_build_score_refuses_an_unknown_name() -> None:
@@ -176,8 +116,3 @@ def test_build_score_refuses_an_unknown_name() -> None:
 def test_build_score_refuses_sizes_a_dot_product_cannot_take(name: str) -> None:
     with pytest.raises(UserError, match=f"score '{name}' needs queries and keys of the same size, not 7 and 11"):
         build_score(name, 7, 11, 3)
-
-
-def test_a_score_that_compares_nothing_cannot_be_made() -> None:
-    with pytest.raises(TypeError, match="compare"):
-        Score()

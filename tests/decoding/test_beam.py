@@ -171,31 +171,6 @@ def test_pruning_is_that_of_the_plain_loop(
             assert not found.finished
 
 
-def short_and_long(*, early_end: float, later_end: float, length: int) -> TableModel:
-    """A chain of the token 1: it may end at once with probability `early_end`, after `length` tokens with
-    `later_end`, and hardly in between."""
-    logits = torch.full((1, 1009, 5), -30.0, dtype=torch.float64)
-    logits[..., 1] = 0.0
-    history, last = 0, 5
-    for position in range(length + 1):
-        history = (history * 5 + last + 1) % 1009
-        end = early_end if position == 0 else later_end if position == length else 0.0
-        logits[0, history, 0] = math.log(end / (1 - end)) if end else -30.0
-        last = 1
-    return TableModel(logits)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0, 4.0, 10.0])
-def test_no_length_penalty_makes_pruning_lose_the_better_translation(alpha: float) -> None:
-    """The long one is 4.6 less probable than the short one: more than the threshold, which is 4. From an alpha on it is
-    the better of the two, and has to be found."""
-    model = short_and_long(early_end=0.99, later_end=0.999, length=11)
-    ((exact,),) = search(model, 0, longest=17, beam=3, alpha=alpha)
-    ((found,),) = pruned(model, 4.0, beam=3, longest=17, alpha=alpha)
-    assert found == exact
-    assert len(exact.ids) == (11 if 4.6 / (17 / 6) ** alpha < 0.01 else 0)
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("beam", [1, 3])
@@ -256,23 +231,6 @@ def test_what_does_not_end_is_returned_unfinished(seed: int) -> None:
         assert hypothesis.score == pytest.approx(penalised(exact, 5, 0.6), abs=1e-6)
     scores = [hypothesis.score for hypothesis in hypotheses]
     assert scores == sorted(scores, reverse=True)
-
-
-def test_live_hypotheses_fill_up_the_n_best_and_none_appears_twice() -> None:
-    """The only token is 1; it ends after one or two of them, of which the limit permits two."""
-    logits = torch.tensor([0.0, 1.0]).expand(1, 1009, 2)
-    (hypotheses,) = search(TableModel(logits), 0, longest=2, beam=4, n_best=4)
-    assert sorted(hypothesis.ids for hypothesis in hypotheses) == [(), (1,), (1, 1)]
-    assert all(hypothesis.finished for hypothesis in hypotheses)
-
-
-def test_decided_sentences_leave_the_batch() -> None:
-    """Kind 0 surely ends at once, kind 1 surely does not; the beam of three takes three rows each."""
-    logits = torch.zeros(2, 1009, 5, dtype=torch.float64)
-    logits[0, :, 0], logits[1, :, 0] = 50, -50
-    model = TableModel(logits)
-    search(model, 0, 1, 0, longest=4, beam=3)
-    assert model.rows_read == [9, 3, 3, 3, 3]
 
 
 def test_equal_probabilities_go_to_the_lower_ids() -> None:

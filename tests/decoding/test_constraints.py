@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from limelight.decoding.constraints import DONE, Automaton, Constraints, Phrase, Progress, contains
+from limelight.decoding.constraints import Automaton, Constraints, Phrase, contains
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -60,11 +60,11 @@ def test_the_state_says_whether_and_how_nearly_a_phrase_is_contained(seed: int) 
         phrase = random_phrase(4, joined=random.choice((0, 0, 1)))
         automaton = Automaton(phrase)
         for ids in product(range(1, 4), repeat=5):
-            state = 0
+            state = ()
             for token in ids:
                 state = automaton.after(state, token)
-            assert (automaton.after(state, 0) == DONE) == has(ids, phrase, [phrase])
-            if state != DONE:
+            assert (automaton.after(state, 0) is None) == has(ids, phrase, [phrase])
+            if state is not None:
                 tails = (rest for size in range(4) for rest in product(range(1, 4), repeat=size))
                 nearest = next(rest for rest in tails if has([*ids, *rest], phrase, [phrase]))
                 assert automaton.needed[state] == len(nearest)
@@ -74,25 +74,11 @@ def test_a_word_may_go_on_after_a_token_without_text() -> None:
     """1 is a phrase, which 3 would continue; 4 has no text."""
     automaton = Automaton(Phrase(((1,),), frozenset({3}), frozenset({4})))
     for ids, contained in {(1, 4, 2): True, (1, 4): True, (1, 4, 4, 3): False, (1, 4, 3, 1): True}.items():
-        state = 0
+        state = ()
         for token in ids:
             state = automaton.after(state, token)
-        assert (automaton.after(state, 0) == DONE) == contained, ids
-    assert automaton.after(DONE, 4) == DONE
-
-
-def test_so_many_tokens_are_enough_for_all_phrases(seed: int) -> None:
-    """Some wanted token always makes `most` smaller, and `least` is never more than what is needed."""
-    random.seed(seed)
-    for _ in range(60):
-        progress = Progress([random_phrase(5, joined=random.choice((0, 1))) for _ in range(random.randint(1, 3))])
-        needs = progress.begin
-        for _ in range(12):
-            assert needs.least <= needs.most
-            assert (needs.most == 0) == needs.nothing
-            nearer = [progress.after(needs.states, token).most for token in progress.wanted(needs.states)]
-            assert needs.nothing or min(nearer) < needs.most
-            needs = progress.after(needs.states, random.randint(1, 4))
+        assert (automaton.after(state, 0) is None) == contained, ids
+    assert automaton.after(None, 4) is None
 
 
 @pytest.mark.parametrize("joined", [0, 1])

@@ -8,7 +8,6 @@ import torch
 from limelight.decoding.ensemble import Ensemble, prepare_each
 from limelight.errors import UserError
 from limelight.inference.prepare import CompiledTransformer
-from limelight.inspection.probe import attentions_of
 from limelight.models.recurrent import Recurrent
 from tests.decoding.decode import beam_search, greedy_search
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
@@ -60,21 +59,6 @@ def test_what_is_impossible_for_one_member_is_not_for_all(seed: int) -> None:
     assert float(logits.exp().sum()) == pytest.approx(1)
 
 
-def test_a_state_is_that_of_every_member(seed: int) -> None:
-    ensemble = Ensemble([random_model(5, 7), random_model(5, 7)])
-    memory = ensemble.encode(*sources(0, 1, 2))
-    assert memory.source_valid.shape == (3, 1)
-    _, state = ensemble.step(torch.tensor([[1, 2], [3, 4], [5, 6]]), ensemble.start(memory, 2))
-    kept = state.reorder(torch.tensor([[1, 1], [0, 1], [1, 0]])).keep(torch.tensor([2, 0]))
-    for member in kept.members:
-        assert member.kinds.tolist() == [2, 0]
-        assert member.history.tolist() == [[7, 6], [3, 3]]
-    joined = kept.admit(ensemble.start(ensemble.encode(*sources(4, 3)), 2), torch.tensor([1, 2]))
-    for member in joined.members:
-        assert member.kinds.tolist() == [2, 4, 3]
-        assert member.history.tolist() == [[7, 6], [0, 0], [0, 0]]
-
-
 @pytest.mark.parametrize(
     ("vocab", "source_padding", "message"),
     [
@@ -86,10 +70,6 @@ def test_other_vocabularies_are_refused(vocab: int, source_padding: int, message
     other = TableModel(torch.zeros(1, 1009, vocab), source_padding)
     with pytest.raises(UserError, match=message):
         Ensemble([random_model(1, 5), other])
-
-
-def test_attentions_belong_to_one_model() -> None:
-    assert attentions_of(Ensemble([make_model(transformer()), make_model(transformer())])) == {}
 
 
 @torch.inference_mode()

@@ -202,26 +202,6 @@ def test_tokens_can_be_followed_as_they_come(seed: int) -> None:
     assert engine.partial(0) is None
 
 
-def test_of_a_beam_the_most_probable_hypothesis_is_shown(seed: int) -> None:
-    model = random_model(1, VOCABULARY)
-    model.logits[..., 0] = -60
-    settings = SearchSettings(beam_size=4, length_penalty=0.6)
-    engine = Engine(model)
-    number = engine.submit(Request([0], 6, settings))
-    assert engine.partial(number) is None  # it waits
-    for length in range(1, 7):
-        engine.step()
-        shown = engine.partial(number)
-        assert shown is not None
-        assert (len(shown.ids), shown.finished) == (length, False)
-        exact = math.fsum(log_probabilities(model, 0, shown.ids))
-        assert shown.log_probability == pytest.approx(exact)
-        assert shown.score == pytest.approx(exact / ((5 + length) / 6) ** 0.6)
-        ((best, *_),) = decode_batch(model, [Request([0], length, settings)])
-        assert best.ids == shown.ids
-        assert engine.partial(number, since=length - 1).ids == shown.ids[-1:]
-
-
 # ---- errors
 
 

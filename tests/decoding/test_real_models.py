@@ -11,11 +11,9 @@ import torch
 from limelight.batching.batch import make_batch, pad_rows
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.inference.prepare import prepare
-from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from tests.decoding.decode import beam_search, greedy_search, sample_search
@@ -86,19 +84,6 @@ def test_log_probabilities_are_those_of_teacher_forcing(model: Seq2Seq, how: str
         for hypothesis in hypotheses:
             assert hypothesis.ids[: len(forced)] == tuple(forced)
             assert hypothesis.log_probability == pytest.approx(teacher_forced(model, row, hypothesis), abs=1e-5)
-
-
-@torch.no_grad()
-def test_models_of_different_kinds_make_an_ensemble(seed: int) -> None:
-    members = [built(config) for config in MODELS.values()]
-    ensemble = Ensemble(members)
-    (found,) = beam_search(ensemble, *batch_of(ROWS[:1]), max_lengths=LIMITS[:1], beam_size=3)
-    pieces = [*found[0].ids, 0] if found[0].finished else found[0].ids
-    batch = make_batch([ROWS[0][:-1]], [found[0].ids], start=11, end=0, source_padding=11, target_padding=11)
-    mean = torch.stack([member.project(member(batch)).softmax(-1) for member in members]).mean(0).log()[0]
-    exact = sum(float(mean[place, piece]) for place, piece in enumerate(pieces))
-    assert found[0].log_probability == pytest.approx(exact, abs=1e-5)
-    assert torch.allclose(ensemble.project(ensemble(batch))[0], mean)
 
 
 Arrival = tuple[int, Request]
@@ -181,15 +166,3 @@ def test_the_last_learned_position_serves_and_free_slots_need_none(width: int, s
     arrivals = [(max(0, number - 3), Request([number % 9 + 1, 0], 6, searched(width))) for number in range(24)]
     found = run(model, arrivals, 1000)
     assert [len(hypotheses[0].ids) for hypotheses in found] == [6] * 24
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_a_beam_goes_beyond_the_positions_that_are_ready(positions: str, seed: int) -> None:
-    """Also where its hypotheses have nearly all of their past in common."""
-    model = endless(built(TransformerConfig(**SMALL, positions=positions)))
-    if positions == "sinusoidal":
-        model.decoder.positions = SinusoidalPositions(12, ready=5)
-    (found,) = run(model, [(0, Request(ROWS[0], 90, searched(4)))], 1)
-    for hypothesis in found:
-        assert len(hypothesis.ids) == 90
-        assert hypothesis.log_probability == pytest.approx(teacher_forced(model, ROWS[0], hypothesis), abs=1e-6)

@@ -146,14 +146,6 @@ def test_a_rule_that_is_not_there_is_refused(seed: int) -> None:
         Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_rhymes", 3),))))
 
 
-def test_what_was_asked_is_told() -> None:
-    settings = search_settings(DecodingConfig(), {"no_repeat_ngram": 3})
-    assert settings.rules == (("no_repeat_ngram", 3),)
-    assert settings.to_dict()["no_repeat_ngram"] == 3
-    assert "rules" not in settings.to_dict()
-    assert "no_repeat_ngram" not in search_settings(DecodingConfig(), {"no_repeat_ngram": None}).to_dict()
-
-
 # ---- an option of one's own: this function, and the row in the first line of the test below
 
 

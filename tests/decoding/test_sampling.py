@@ -36,20 +36,6 @@ def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
     assert chance(drawn.bincount(minlength=7).double(), expected) > 1e-7
 
 
-def test_whole_hypotheses_follow_the_model(seed: int) -> None:
-    """Every sequence of at most one token, drawn as often as the model says."""
-    model = random_model(1, 5)
-    found = sample_search(
-        model, *sources(*[0] * 20_000), max_lengths=limits(*[1] * 20_000), sampling=Sampling(seed=seed)
-    )
-    first = torch.tensor([hypothesis.ids[0] if hypothesis.ids else 0 for hypothesis in found])
-    expected = torch.tensor([math.exp(log_probabilities(model, 0, [piece])[0]) for piece in range(5)]).double()
-    assert chance(first.bincount(minlength=5).double(), expected) > 1e-7
-    for hypothesis in found[:100]:
-        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
-        assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, 0, ids)), abs=1e-9)
-
-
 def test_temperature_and_cuts_do_not_enter_the_log_probability(seed: int) -> None:
     model, sampling = random_model(3, 7), Sampling(temperature=0.7, top_k=5, top_p=0.9, seed=seed)
     found = sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.engine import Engine, Outcome
@@ -21,8 +20,7 @@ from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
-from limelight.storage.tables import MAX_CANDIDATES, MIN_CANDIDATES, TOTAL_CANDIDATES, Shortlist
-from limelight.tokens import Tokenizers
+from limelight.storage.tables import MAX_CANDIDATES, Shortlist
 from tests.decoding.fakes import Characters, TableModel, characters, random_model
 from tests.decoding.test_real_models import MODELS, built
 
@@ -110,23 +108,6 @@ def test_a_list_is_what_its_pieces_may_become_and_what_is_always_there(seed: int
         ([[3]], {0, 1, 12}),
     ):
         assert set(np.flatnonzero(shortlist.of(sources, VOCABULARY)).tolist()) == expected
-
-
-def test_of_many_pieces_fewer_candidates_are_listed(seed: int) -> None:
-    """The likeliest: as many of each as there is room for together, and never fewer than some."""
-    classes, width = 60_000, 200
-    rows = np.arange(2, 2 + 300 * width, dtype=np.int32).reshape(300, width)
-    shortlist = Shortlist(rows, np.zeros(0, dtype=np.int32))
-    for count, each in (
-        (1, width),
-        (TOTAL_CANDIDATES // 100, 101),
-        (TOTAL_CANDIDATES // 50, 50),
-        (300, MIN_CANDIDATES + 3),
-    ):
-        listed = shortlist.of([range(count), [0]], 2 + classes)
-        assert set(np.flatnonzero(listed[2:]) + 2) == set(rows[:count, :each].ravel().tolist())
-    wide = Shortlist(np.arange(2, 2 + 600 * 100, dtype=np.int32).reshape(600, 100), np.zeros(0, dtype=np.int32))
-    assert wide.of([range(600)], 2 + classes)[2:].sum() == 600 * MIN_CANDIDATES
 
 
 def test_ids_rise_and_the_forced_are_among_them(seed: int) -> None:
@@ -230,40 +211,11 @@ def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int],
         Engine(model).submit(Request([1], 5, shortlist=np.array([0, 1])))
 
 
-class Widest(TorchDispatchMode):
-    """The longest axis of any tensor that any operation makes."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.axis = 0
-
-    def __torch_dispatch__(self, function, types, words=(), options=None):
-        result = function(*words, **(options or {}))
-        made = result if isinstance(result, tuple | list) else (result,)
-        self.axis = max(self.axis, *(max(each.shape, default=0) for each in made if isinstance(each, Tensor)), 0)
-        return result
-
-
 class Many(Characters):
     size, padding = 5000, 4999
 
     def pieces(self, ids):
         return [str(piece) for piece in ids]
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-@pytest.mark.parametrize("beam", [1, 4])
-def test_no_tensor_of_a_step_is_as_wide_as_the_vocabulary(seed: int, precision: str, beam: int) -> None:
-    """Without the shortlist, compiled code finds the best tokens without a table."""
-    tokenizers = Tokenizers(Many(), Many())
-    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7)
-    model, settings = build_model(config, tokenizers).eval(), DecodingConfig(max_length_extra=3)
-    shortlist = lists({source: [source, 40] for source in range(11)}, sources=4999)
-    for short in (shortlist, None):
-        translator = Translator(model, tokenizers, settings, precision=precision, shortlist=short)
-        with Widest() as widest:
-            translator.translate(["abc", "defg"], beam_size=beam)
-        assert widest.axis < 200
 
 
 @pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])

@@ -11,10 +11,8 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.utf8 import Utf8
-from limelight.inference.prepare import prepare
 from limelight.models.interface import Seq2Seq
 from tests.decoding.fakes import TableModel
-from tests.models.helpers import make_model, transformer
 
 LETTERS = 5
 """Ids before the bytes: the end, and letters. The id after them is padding."""
@@ -123,23 +121,6 @@ def test_every_character_may_be_spelled() -> None:
         for count, token in enumerate(ids):
             assert utf8.permitted([3, *ids[:count]])[token]
             assert utf8.permitted([3, *ids[:count]])[1] == (count == 0)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_the_search_of_a_compiled_model_keeps_bytes_valid(beam: int, seed: int) -> None:
-    settings = SearchSettings(beam_size=beam, n_best=beam)
-    random = np.random.default_rng(seed)
-    for _ in range(30):  # until a random model spells something invalid
-        model = make_model(transformer(norm="pre", tie="two-way"), target_size=VOCABULARY + 1).eval()
-        fast = prepare(model, "int8")
-        requests = [Request([*random.integers(2, 9, 3).tolist(), model.end_id], 9, settings) for _ in range(40)]
-        if not all(is_valid(each) for found in decoded(fast, requests, None) for each in found):
-            break
-    else:
-        pytest.fail("no model spells an invalid character: the test shows nothing")
-    together = decoded(fast, requests, Utf8(VALUES))
-    assert all(is_valid(each) for found in together for each in found)
-    assert together == [decoded(fast, [request], Utf8(VALUES))[0] for request in requests]
 
 
 def test_a_nan_is_noticed_within_a_character(seed: int) -> None:

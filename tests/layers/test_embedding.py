@@ -43,9 +43,3 @@ def test_padding_stays_zero_through_training_even_when_tied(seed: int) -> None:
         optimizer.step()
     assert not embedding.weight[12].any()
     assert (embedding.weight[:12] != before[:12]).any(dim=-1).all()
-
-
-def test_the_output_rows_are_the_embedding_itself() -> None:
-    embedding = TokenEmbedding(13, 7, scale=False)
-    assert embedding.output_weight().data_ptr() == embedding.weight.data_ptr()
-    assert embedding.output_weight().shape == (12, 7)

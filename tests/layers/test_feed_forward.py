@@ -16,12 +16,6 @@ def test_it_is_the_formula(name: str, activation: nn.Module, seed: int) -> None:
     torch.testing.assert_close(layer(inputs), inner @ layer.outer.weight.T + layer.outer.bias)
 
 
-def test_each_position_stands_alone(seed: int) -> None:
-    layer = FeedForward(7, 11).double()
-    inputs = torch.randn(2, 5, 7, dtype=torch.float64)
-    torch.testing.assert_close(layer(inputs)[:, 3], layer(inputs[:, 3]))
-
-
 def test_dropout_thins_the_inner_layer_in_training_only(seed: int) -> None:
     layer = FeedForward(7, 11, dropout=0.5)
     inputs = torch.randn(2, 5, 7)

@@ -5,8 +5,6 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions, RotaryPositions, SinusoidalPositions, sinusoids
@@ -28,26 +26,9 @@ def test_sinusoids_stay_exact_far_out() -> None:
     assert sinusoids(50_001, 2)[-1, 0].item() == pytest.approx(math.sin(50_000), abs=1e-6)
 
 
-def test_one_layout_is_a_permutation_of_the_other() -> None:
-    halves = sinusoids(13, 10, layout="halves")
-    interleaved = sinusoids(13, 10, layout="interleaved")
-    assert torch.equal(halves[:, :5], interleaved[:, 0::2])
-    assert torch.equal(halves[:, 5:], interleaved[:, 1::2])
-
-
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(UserError, match="unknown layout of sinusoids 'diagonal'; choose from 'interleaved'"):
         sinusoids(3, 4, layout="diagonal")
-
-
-def test_a_distance_is_a_rotation(seed: int) -> None:
-    """PE(pos + k) is a linear function of PE(pos), the same for each position (section 3.5)."""
-    table = sinusoids(40, 12).double()
-    for distance in (1, 5, 19):
-        angles = distance / 10_000 ** (torch.arange(0, 12, 2, dtype=torch.float64) / 12)
-        sines, cosines = table[:20, 0::2], table[:20, 1::2]
-        moved = sines * angles.cos() + cosines * angles.sin()
-        torch.testing.assert_close(moved, table[distance : distance + 20, 0::2], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])
@@ -123,28 +104,6 @@ def test_rotary_is_a_product_of_complex_numbers(seed: int) -> None:
         expected = complex(x, y) * cmath.exp(1j * places[place].item() * 10_000 ** (-2 * pair / size))
         found = complex(*turned[row, head, place, 2 * pair : 2 * pair + 2].tolist())
         assert abs(found - expected) < 1e-5  # the rates are kept in float32
-
-
-@given(query=st.integers(0, 200), key=st.integers(0, 200), shift=st.integers(0, 200), number=st.integers(0, 2**31))
-def test_rotary_scores_depend_on_the_distance_alone(query: int, key: int, shift: int, number: int) -> None:
-    torch.manual_seed(number)
-    rotary = RotaryPositions(6)
-    rotary.rates = rotary.rates.double()
-    pair = torch.randn(2, 1, 1, 6, dtype=torch.float64)
-
-    def score(query: int, key: int) -> float:
-        asked, offered = (rotary(pair[i][None], torch.tensor([place])) for i, place in enumerate((query, key)))
-        return float((asked * offered).sum())
-
-    assert score(query, key) == pytest.approx(score(query + shift, key + shift), abs=1e-6)
-
-
-def test_rotary_keeps_the_norm_and_position_zero(seed: int) -> None:
-    heads = torch.randn(2, 3, 5, 14)
-    turned = RotaryPositions(14)(heads, torch.arange(5))
-    torch.testing.assert_close(turned.norm(dim=-1), heads.norm(dim=-1))
-    torch.testing.assert_close(turned[:, :, 0], heads[:, :, 0])
-    assert not torch.allclose(turned[:, :, 1], heads[:, :, 1])
 
 
 def test_rotary_needs_pairs() -> None:

@@ -160,12 +160,6 @@ def test_rows_are_put_in_place_where_there_is_room(seed: int) -> None:
     assert torch.equal(found, expected)
 
 
-def test_rows_may_stand_behind_the_last(seed: int) -> None:
-    rows, fresh = torch.randn(2, 3), torch.randn(3, 3)
-    found = put_rows(rows, fresh, torch.tensor([1, 4, 2]))
-    assert torch.equal(found, torch.stack([rows[0], fresh[0], fresh[2], torch.zeros(3), fresh[1]]))
-
-
 @pytest.mark.parametrize(("old", "young"), [(3, 5), (5, 3), (4, 4)])
 def test_rows_are_padded_to_one_length(old: int, young: int, seed: int) -> None:
     rows, fresh = torch.randn(3, 2, old, 7), torch.randn(2, 2, young, 7)

@@ -22,8 +22,3 @@ def test_modes_come_back_after_an_error():
     with pytest.raises(RuntimeError), eval_mode(model):
         raise RuntimeError
     assert model.training
-
-
-def test_a_model_without_weights_is_on_the_cpu():
-    with eval_mode(nn.Identity()) as device:
-        assert device.type == "cpu"

@@ -1,8 +1,7 @@
 """Lexical constraints: phrases that a hypothesis has to contain, or must not contain.
 
 A phrase may have several forms (`lamp`, `lamps`), of which one is enough. A hypothesis contains a phrase if the tokens
-of a form are consecutive in it. Progress is the state of an automaton (Aho and Corasick 1975): the longest prefix of a
-form with which the hypothesis ends.
+of a form are consecutive in it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,8 +9,6 @@ from typing import NamedTuple
 
 from limelight.errors import UserError
 
-DONE = -1
-"""The final state of a phrase, which is contained whatever tokens follow."""
 MAX_PHRASES = 64
 MAX_FORMS = 200
 """Maximum number of forms of a phrase."""
@@ -71,73 +68,40 @@ def contains(tokens: Sequence[int], run: Sequence[int]) -> bool:
     return any(tuple(tokens[place : place + len(run)]) == tuple(run) for place in range(len(tokens) - len(run) + 1))
 
 
+State = tuple[int, ...] | None
+"""The longest beginning of a form with which the tokens so far end; None for a phrase that is contained, whatever
+follows."""
+
+
 class Automaton:
-    """Tracks the longest prefix of a form with which the tokens so far end, as a state; 0 is the initial state."""
+    """Tracks the beginnings of the forms of a phrase (Aho and Corasick 1975)."""
 
     def __init__(self, phrase: Phrase) -> None:
-        self._next: list[dict[int, int]] = [{}]
-        whole = [False]
+        rests: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for form in phrase.forms:
-            state = 0
-            for token in form:
-                if token not in self._next[state]:
-                    self._next[state][token] = len(self._next)
-                    self._next.append({})
-                    whole.append(False)
-                state = self._next[state][token]
-            whole[state] = True
-        self.begins = frozenset(self._next[0])
-        """Tokens that begin a form."""
-        self._joined, self._silent = phrase.joined - self.begins, phrase.silent
-        self._shorter = self._suffixes()
-        self.needed = self._distances(whole)
-        """For each state the minimum number of tokens that complete a form."""
-
-    def after(self, state: int, token: int) -> int:
-        """The state after one more token; the end token never continues a word."""
-        if state == DONE or (self.needed[state] == 0 and token not in self._joined):
-            return state if token in self._silent else DONE
-        while token not in self._next[state]:
-            if state == 0:
-                return 0
-            state = self._shorter[state]
-        return self._next[state][token]
-
-    def wanted(self, state: int) -> set[int]:
+            for size in range(len(form) + 1):
+                rests.setdefault(form[:size], []).append(form[size:])
+        self.needed: dict[State, int] = {}
+        """The minimum number of tokens that complete a form."""
+        self.wanted: dict[State, set[int]] = {}
         """Tokens that continue or begin a form."""
-        tokens = set(self.begins)
-        while state:
-            tokens |= self._next[state].keys()
-            state = self._shorter[state]
-        return tokens
+        for state in rests:
+            possible = [rest for size in range(len(state) + 1) for rest in rests.get(state[size:], ())]
+            self.needed[state] = min(map(len, possible))
+            self.wanted[state] = {rest[0] for rest in possible if rest}
+        self._joined, self._silent = phrase.joined - self.wanted[()], phrase.silent
 
-    def _suffixes(self) -> list[int]:
-        """For each state the state of its longest proper suffix that is a prefix of a form."""
-        shorter = [0] * len(self._next)
-        states = list(self._next[0].values())
-        for state in states:  # the list grows during the loop: breadth-first search
-            for token, child in self._next[state].items():
-                other = shorter[state]
-                while other and token not in self._next[other]:
-                    other = shorter[other]
-                shorter[child] = self._next[other].get(token, 0)
-                states.append(child)
-        return shorter
-
-    def _distances(self, whole: Sequence[bool]) -> list[int]:
-        needed = [0 if is_whole else len(self._next) for is_whole in whole]
-        changed = True
-        while changed:
-            changed = False
-            for state in reversed(range(len(needed))):
-                nearer = [1 + needed[child] for child in self._next[state].values()] if needed[state] else []
-                best = min([needed[state], needed[self._shorter[state]], *nearer])
-                changed |= best < needed[state]
-                needed[state] = best
-        return needed
+    def after(self, state: State, token: int) -> State:
+        """The state after one more token; the end token never continues a word."""
+        if state is None or (self.needed[state] == 0 and token not in self._joined):
+            return state if token in self._silent else None
+        state = (*state, token)
+        while state not in self.needed:
+            state = state[1:]
+        return state
 
 
-States = tuple[int, ...]
+States = tuple[State, ...]
 """The state of each phrase for a hypothesis."""
 
 
@@ -166,7 +130,7 @@ class Progress:
         begins = frozenset(form[0] for phrase in several for form in phrase.forms)
         self._automata = [Automaton(phrase._replace(joined=phrase.joined - begins)) for phrase in several]
         self._known: dict[tuple[States, int], Needs] = {}
-        self.begin = self._needs((0,) * len(self._automata))
+        self.begin = self._needs(((),) * len(self._automata))
         """The needs before the first token."""
 
     def after(self, states: States, token: int) -> Needs:
@@ -181,12 +145,12 @@ class Progress:
     def wanted(self, states: States) -> set[int]:
         """Tokens that continue or begin a phrase."""
         pairs = zip(self._automata, states, strict=True)
-        return {token for each, state in pairs if state != DONE for token in each.wanted(state)}
+        return {token for each, state in pairs if state is not None for token in each.wanted[state]}
 
     def _needs(self, states: States) -> Needs:
-        unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state != DONE]
+        unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state is not None]
         missing = [each.needed[state] for each, state in unmet]
-        whole = [each.needed[0] for each, _ in unmet]
+        whole = [each.needed[()] for each, _ in unmet]
         # Either a phrase that is begun is completed first, then all others, or all start again.
         begun = [sum(whole) - all_of_it + left for all_of_it, left in zip(whole, missing, strict=True) if left]
         restarted = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)

@@ -1,14 +1,12 @@
 """Products of bytes in tiles: the sums that plain integers give."""
 
-import random
 from itertools import product
 
 import numba
 import numpy as np
 import pytest
 
-from limelight.inference.cpu.jit import compiled
-from limelight.inference.cpu.lanes import LANES, maximum
+from limelight.inference.cpu.lanes import LANES
 from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
 from limelight.inference.cpu.weights import MAX_WEIGHTS, Inputs, Weights, pack_rows, without_overflow
 
@@ -67,16 +65,3 @@ def test_sums_are_exact(numbers: np.random.Generator) -> None:
             np.testing.assert_array_equal(found[inside], times * exact[first : first + count, outputs])
         found[inside] = -1
         assert (found == -1).all()
-
-
-def test_the_larger_of_two() -> None:
-    @compiled
-    def largest(values: np.ndarray) -> float:
-        most = values[0]
-        for place in range(1, len(values)):
-            most = maximum(most, values[place])
-        return most
-
-    values = np.array([random.uniform(-9, 9) for _ in range(67)], np.float32)
-    assert largest(values) == values.max()
-    assert largest(-values) == -values.min()

@@ -3,26 +3,19 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn import functional
 
 from limelight.inference.cpu import weights
 from limelight.inference.cpu.lanes import LANES
 from limelight.inference.cpu.products import STEPS, TILE
 from limelight.inference.cpu.weights import (
-    Norm,
     Weights,
-    feed_forward,
     multiply,
-    normalize,
     pack,
     pack_rows,
-    project_in,
-    project_out,
     select_outputs,
     without_overflow,
 )
-from limelight.layers.feed_forward import ACTIVATIONS
 
 SIZES = [(1, 1, 1), (3, 5, 2), (4, 16, 4), (5, 17, 13), (2, 37, 64), (11, 64, 67)]
 """Rows, outputs and inputs: none, one and several whole groups of each, and what is left of one."""
@@ -117,57 +110,6 @@ def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
     np.testing.assert_array_equal(
         product(given, select_outputs(layer.packed, ids)), product(given, layer.packed)[:, ids]
     )
-
-
-def random_norm(numbers: np.random.Generator, size: int, *, first: bool) -> Norm:
-    return Norm(normal(numbers, size), normal(numbers, size), 1e-5, first)
-
-
-def normed(rows: np.ndarray, norm: Norm) -> np.ndarray:
-    each = (torch.from_numpy(np.asarray(part, np.float64)) for part in (rows, norm.weight, norm.bias))
-    given, weight, bias = each
-    return functional.layer_norm(given, weight.shape, weight, bias, norm.epsilon).numpy()
-
-
-@pytest.mark.parametrize(("rows", "size"), [(1, 2), (5, 13), (3, 64)])
-def test_normalization_is_that_of_torch(rows: int, size: int, numbers: np.random.Generator) -> None:
-    given, norm = 3 + 2 * normal(numbers, rows, size), random_norm(numbers, size, first=True)
-    found = np.full_like(given, np.nan)
-    normalize(given, norm, found)
-    np.testing.assert_allclose(found, normed(given, norm), rtol=1e-3, atol=1e-3)
-    normalize(given, norm, given)  # in place
-    np.testing.assert_array_equal(given, found)
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_a_sublayer_begins_and_ends_with_a_product(first: bool, numbers: np.random.Generator) -> None:
-    norm, layer, rows = random_norm(numbers, 13, first=first), Layer(numbers, 17, 13), normal(numbers, 3, 13)
-    given, entered = rows.copy(), np.full((3, 17), np.nan, np.float32)
-    project_in(rows, norm, layer.packed, entered)
-    np.testing.assert_array_equal(rows, given)
-    asked = np.empty_like(rows)
-    normalize(rows, norm, asked)
-    assert_close(entered, product(asked if first else rows, layer.packed))
-
-    back, context = Layer(numbers, 13, 17), normal(numbers, 3, 17)
-    project_out(context, back.packed, norm, rows)
-    total = given + product(context, back.packed)
-    np.testing.assert_allclose(rows, total if first else normed(total, norm), rtol=1e-3, atol=1e-3)
-
-
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("kind", ACTIVATIONS)
-def test_the_network_has_the_activation_it_is_told(kind: str, first: bool, numbers: np.random.Generator) -> None:
-    """What is left to allow for are values on the edge of two bytes, which may fall to either side."""
-    norm, rows = random_norm(numbers, 13, first=first), normal(numbers, 3, 13)
-    inner, outer = Layer(numbers, 29, 13), Layer(numbers, 13, 29)
-    entered = np.empty((3, 29), np.float32)
-    project_in(rows, norm, inner.packed, entered)
-    activation: nn.Module = ACTIVATIONS[kind]()
-    activated, expected = activation(torch.from_numpy(entered)).numpy(), rows.copy()
-    project_out(activated, outer.packed, norm, expected)
-    feed_forward(rows, norm, inner.packed, list(ACTIVATIONS).index(kind), outer.packed)
-    np.testing.assert_allclose(rows, expected, rtol=0, atol=outer.rounding(activated).max())
 
 
 def added_in_16_bits(values: np.ndarray) -> np.ndarray:

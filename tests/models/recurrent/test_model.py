@@ -1,11 +1,8 @@
 """The recurrent encoder-decoder: encoder against torch, each wiring against its paper's equations, the bottleneck."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from limelight.config import RecurrentConfig
 from limelight.errors import UserError
@@ -117,31 +114,6 @@ def test_fixed_is_one_vector_in_every_step(seed: int) -> None:
         state = gru(model, torch.cat([embedded, context], -1), state)
         expected = torch.tanh(model.decoder.readout(torch.cat([state, context, embedded], -1)))
         assert_same(features[:, place], expected)
-
-
-def test_the_bottleneck_is_honest(seed: int) -> None:
-    """Without attention nothing but the last state passes: other annotations, another length, the same answer."""
-    model = exact(wiring="fixed")
-    batch = random_batch(model)
-    memory = model.encode(batch.source, batch.source_valid)
-    blank = replace(
-        memory, annotations=torch.randn_like(memory.annotations[:, :2]), source_valid=batch.source_valid[:, :2]
-    )
-    features, _ = model.step(batch.target_in[:, :1], model.start(memory))
-    assert_same(model.step(batch.target_in[:, :1], model.start(blank))[0], features)
-
-
-@pytest.mark.parametrize(
-    ("wiring", "tie", "width"),
-    [("luong", "none", 5), ("luong", "two-way", 11), ("bahdanau", "none", 11), ("fixed", "three-way", 11)],
-)
-def test_features_are_as_wide_as_what_they_meet(wiring: str, tie: str, width: int, seed: int) -> None:
-    model = exact(wiring=wiring, tie=tie)
-    features = model(random_batch(model))
-    assert features.shape == (3, 5, width)
-    expected = model.embedding.weight[:-1] if tie != "none" else model.output.weight
-    assert_same(model.project(features), functional.linear(features, expected))
-    assert (model.encoder.embedding is model.embedding) == (tie == "three-way")
 
 
 @pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])

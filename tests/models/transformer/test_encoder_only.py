@@ -8,7 +8,6 @@ from limelight.config import EncoderOnlyConfig
 from limelight.models.families import build_model
 from limelight.models.transformer.halves import EncoderOnly, MaskedModel, pool
 from limelight.tokens import Tokenizers
-from limelight.training.optimization.loss import batch_loss
 from tests.models.helpers import Vocabulary, random_rows
 
 SIZE = 31
@@ -78,28 +77,3 @@ def test_pooling_against_a_loop(seed: int) -> None:
         real = [features[row, place] for place in range(7) if valid[row, place]]
         torch.testing.assert_close(pool(features, valid, "mean")[row], sum(real) / len(real))
         torch.testing.assert_close(pool(features, valid, "first")[row], features[row, 0])
-
-
-def test_both_models_name_their_encoder_alike(kind: dict[str, object]) -> None:
-    """A classifier begins with the encoder of a masked model."""
-    masked, classifier = (
-        {name: weight.shape for name, weight in made(labels, **kind).named_parameters()} for labels in ((), LABELS)
-    )
-    shared = {name: shape for name, shape in masked.items() if name.startswith("encoder.")}
-    assert masked.keys() - shared.keys() == {"output_bias"}
-    assert classifier.items() >= shared.items()
-    assert classifier.keys() - shared.keys() == {"output.weight", "output.bias"}
-
-
-@pytest.mark.parametrize("labels", [(), LABELS], ids=["masked", "classifier"])
-def test_the_loss_reaches_every_weight(labels: tuple[str, ...], kind: dict[str, object], seed: int) -> None:
-    model = made(labels, **kind)
-    batch = batch_of(random_rows((7, 3), SIZE))
-    if labels:
-        valid = torch.ones(2, 1, dtype=torch.bool)
-        batch = Batch.of(batch.source, batch.source_valid, batch.target_in, torch.tensor([[1], [4]]), valid)
-    batch_loss(model, batch, label_smoothing=0.1).backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None
-        assert parameter.grad.abs().sum() > 0, name
-    assert not model.encoder.embedding.weight.grad[SIZE - 1].any()
