@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from limelight.text.words import count_words, is_unspaced, split_words
+from limelight.text.words import count_words, is_unspaced
 
 NAMES = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER", "LAO LETTER", "KHMER LETTER",
          "MYANMAR LETTER", "TIBETAN LETTER", "BOPOMOFO LETTER", "IDEOGRAPHIC FULL STOP", "FULLWIDTH COMMA")  # fmt: skip
@@ -38,9 +38,3 @@ def test_letters_are_told_apart_by_their_unicode_names() -> None:
 )
 def test_words_are_counted_between_spaces_and_letters_where_there_are_none(text: str, words: int) -> None:
     assert count_words(text) == words
-
-
-def test_words_are_split_and_characters_where_there_are_no_spaces() -> None:
-    assert split_words("Hello, world!!! don't") == ["Hello", ",", "world", "!!!", "don", "'", "t"]
-    assert split_words("我喜歡cats。") == ["我", "喜", "歡", "cats", "。"]
-    assert split_words(" \t") == []

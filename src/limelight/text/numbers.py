@@ -103,9 +103,6 @@ class Changes(NamedTuple):
     added: tuple[str, ...] = ()
 
 
-UNCHANGED = Changes()
-
-
 def has_digits(text: str) -> bool:
     """Whether a text can have a number."""
     return _MAY_BE_NUMBER.search(text) is not None

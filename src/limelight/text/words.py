@@ -19,7 +19,6 @@ _SOUTH_EAST_ASIAN = (
 UNSPACED = f"{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
 """Characters of all these scripts, for a character class of a regular expression."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_WORDS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+|[^\w\s]+")
 _PATTERNS = {
     "han": re.compile(f"[{_HAN}]"),
     "kana": re.compile(f"[{_KANA}]"),
@@ -47,11 +46,6 @@ def count_words(text: str) -> int:
     letters = sum(map(str.isalnum, _UNSPACED.findall(text)))
     words = _UNSPACED.sub(" ", text).split()
     return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
-
-
-def split_words(text: str) -> list[str]:
-    """Words and punctuation as separate items; in scripts without spaces each character is an item."""
-    return _WORDS.findall(text)
 
 
 def is_mostly_unspaced(texts: Iterable[str]) -> bool:
