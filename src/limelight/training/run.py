@@ -14,7 +14,7 @@ from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
-from limelight.preparation.shortlist import keep_detector, share_detector
+from limelight.preparation.shortlist import keep_detector
 from limelight.signals import StopRequest
 from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
@@ -55,7 +55,7 @@ MAY_CHANGE = {
     "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
     "compile", "deterministic", "loggers",
 }  # fmt: skip
-"""Settings of `training` that may change when a run is resumed."""
+"""Settings of `training` that may change when a run is resumed; all of `decoding` and `data.on_doubt` may, too."""
 
 MADE_BEFORE = {"config", "data", "tokenizer", HELD_OUT, GENERAL, START, Path(PARENT).stem}
 """Names of files and folders that an interrupted start may leave in a folder before it is a run, without suffixes."""
@@ -137,8 +137,6 @@ def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest
         prepared = prepare_data(config, folder, report.say)
         if isinstance(prepared, Prepared):
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
-            if (folder / BEST / WEIGHTS).exists():
-                share_detector(folder, folder / BEST)  # an earlier version may have left half of it there
         if config.training.accumulate < group.size:
             report.say(
                 f"training.accumulate={config.training.accumulate}: {group.size} processes share so few batches of an "
@@ -208,7 +206,8 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
         return
     there = load_config(folder / CONFIG)
     changed = differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
-    refused = [(name, old, new) for name, old, new in changed if not _may_change(name)]
+    may_change = {"data.on_doubt", *(f"training.{name}" for name in MAY_CHANGE)}
+    refused = [each for each in changed if each[0] not in may_change and not each[0].startswith("decoding.")]
     is_model = (folder / BEST).exists() or (folder / WEIGHTS).exists()  # maybe an imported one
     if refused and not is_model and newest_step(folder / CHECKPOINTS) == 0:
         (folder / CONFIG).unlink()
@@ -218,12 +217,6 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
         raise UserError(
             f"{folder}: there is a run with other settings: {faults}. Leave them out, or give another --out"
         )
-
-
-def _may_change(name: str) -> bool:
-    """Whether a setting may change on resuming: bounds and similar ones, and search defaults, which do not affect
-    weights."""
-    return name.startswith("decoding.") or name == "data.on_doubt" or name.removeprefix("training.") in MAY_CHANGE
 
 
 def _set_up(
