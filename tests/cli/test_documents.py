@@ -46,7 +46,7 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     assert "left out: " in ended.err
     rows = (tmp_path / "report.tsv").read_text().splitlines()
     assert rows[0].startswith("file\tsegment\tline\treasons\t")
-    assert [row.partition("left out: ")[2][:14] for row in rows[-2:]] == ["a CSV table is", "line 1: not va"]
+    assert [row.partition("left out: ")[2][:14] for row in rows[-2:]] == ["not read as a ", "line 1: not va"]
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
 
 
