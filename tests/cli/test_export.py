@@ -60,7 +60,7 @@ def test_what_the_command_line_refuses(limelight: Limelight, trained: Path, tmp_
         (["-o", out], "missing option"),
         (
             ["--to", "huggingface", "-o", out, "--quantization", "int8"],
-            "--quantization int8: a folder for transformers is float32",
+            "--quantization int8: --to huggingface supports float32",
         ),
         (
             ["--to", "limelight", "-o", out, "--quantization", "int16"],

@@ -43,7 +43,7 @@ def test_warnings_are_counted_on_standard_error_and_named_in_json(
     assert (ended.code, ended.err) == (0, expected)
     typed(b"A dog sleeps.\n")
     alone = limelight("translate", "--model", trained).err
-    assert alone == "limelight: warning: number lost, copied\n"
+    assert alone == "limelight: warnings, of 1 line: number lost in 1, copied in 1; --json names those of each line\n"
     typed(text)
     found = [json.loads(line) for line in limelight("translate", "--model", trained, "--json").out.splitlines()]
     assert [each["warnings"] for each in found] == [["number lost"], ["number lost", "copied"], []]

@@ -55,11 +55,14 @@ def test_a_long_file_is_translated_by_processes(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--workers", 2, "a", "b"], r"2 inputs: name the folder for their translations, -o OUT/; a text of several"),
+        (["--workers", 2, "a", "b"], "2 inputs and -o (none): many files need inputs"),
         (["--shard", "3/2", "in", "-o", "out"], "--shard 3/2: give I/N"),
-        (["--engine", "ray", "-o", "out"], "which files? Name files, folders or URLs"),
-        (["in", "in", "-o", "s3://bucket/out"], "-o s3://bucket/out: results are written to a local folder"),
-        (["in", "in", "-o", "in/a.en"], "-o in/a.en: is a file; name the folder"),
+        (["--engine", "ray", "-o", "out"], "0 inputs and -o out: many files need inputs"),
+        (
+            ["in", "in", "-o", "s3://bucket/out"],
+            "-o s3://bucket/out: many files need inputs",
+        ),
+        (["in", "in", "-o", "in/a.en"], "-o in/a.en: many files need"),
         (["--json", "in", "in", "-o", "out"], "--json and --n-best are for one file"),
         (["--sample", "--workers", 2, "in", "-o", "out"], "--sample over many files needs --seed N"),
         (["--workers", 2, "in", "missing", "-o", "out"], "missing: there is no such file"),

@@ -1,7 +1,6 @@
 """Confidence: features, weights, and how far what is said is from what comes true."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from limelight.evaluation.confidence import (
 )
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
 from limelight.pipelines.translator import Translator
-from limelight.storage.tables import Confidence, Logistic, read_confidence, save_table
+from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
 from limelight.tokens import train_tokenizer
 from limelight.tokens.stored import Tokenizers
@@ -51,19 +50,6 @@ def test_weights_are_found_again() -> None:
     said = found.probabilities(rows.tolist())
     assert expected_calibration_error(said, outcomes.tolist()) < 0.02
     assert expected_calibration_error([min(1.0, each + 0.4) for each in said], outcomes.tolist()) > 0.1
-
-
-def test_a_feature_without_spread_does_not_decide_about_other_text() -> None:
-    """Long texts have probabilities of about 1e-9: the weight of this feature must not make those of short texts 0 or 1
-    (before: a weight of 1e8, and a file that could not be read)."""
-    draw = np.random.default_rng(7)
-    rows = np.stack([draw.normal(-3, 0.5, 300), 1e-9 + 1e-11 * draw.normal(size=300)], axis=1)
-    outcomes = draw.random(300) < 1 / (1 + np.exp(-(rows[:, 0] + 3) - draw.normal(size=300)))
-    found = fit_logistic(rows.tolist(), outcomes.tolist())
-    assert max(map(abs, found.weights)) < 100
-    (short,) = found.probabilities([[-0.5, 0.7]])
-    assert 0.01 < short < 0.999
-    assert [short] == found.probabilities([[rows[:, 0].max(), rows[:, 1].max()]])
 
 
 def test_the_error_is_the_mean_distance_in_bins() -> None:
@@ -112,27 +98,6 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     assert (len(examples.sentences), len(examples.good), len(examples.words)) == (120, 120, len(examples.right))
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
         fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
-
-
-def test_without_words_that_can_be_matched_only_sentences_have_confidence(tmp_path: Path) -> None:
-    """As in Chinese, Japanese and Thai, and where all translations are empty."""
-    draw = np.random.default_rng(3)
-    rows = draw.normal(size=(150, len(SENTENCE_FEATURES)))
-    right = rows[:, 0] + draw.normal(size=150) > 0
-    examples = Examples(rows.tolist(), right.tolist(), [], [])
-    confidence = fit_examples({"en-zh": examples})
-    assert confidence.word == {}
-    errors = calibration_errors(confidence, {"en-zh": examples})
-    assert errors["en-zh"][1] is errors["all"][1] is None
-    save_table(tmp_path / "confidence.json", confidence, {"calibration_error": errors})
-    sizes = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
-    read = read_confidence(tmp_path / "confidence.json", **sizes)
-    assert read is not None
-    assert (read.sentence, read.word) == (confidence.sentence, confidence.word)
-    found = "一盏灯", "the lamp hums"
-    sure, words = estimated(confidence, "en-zh", tokenizer(), found, hypothesis("the lamp hums"))
-    assert 0 < sure < 1
-    assert words == ()
 
 
 def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:

@@ -11,7 +11,6 @@ import torch
 from limelight.config import DecodingConfig
 from limelight.errors import UserError
 from limelight.evaluation.heads import study_heads
-from limelight.evaluation.metrics import corpus_bleu
 from limelight.inspection.erasure import Rows, needed_words
 from limelight.inspection.head_importance import Head
 from limelight.inspection.maps import attention_map
@@ -109,27 +108,6 @@ def test_roles_are_means_over_sentences(translator):
         mean, deviation = figures[head].roles[role]
         assert mean == pytest.approx(np.mean(values), abs=1e-5), role
         assert deviation == pytest.approx(statistics.pstdev(values), abs=1e-4), role
-
-
-@pytest.mark.slow
-def test_bleu_is_that_of_a_translator_without_the_head(translator, monkeypatch):
-    said = []
-    with_heads = translator.with_heads
-
-    def noted(keep_heads):
-        changed = with_heads(keep_heads)
-        said.append((keep_heads, [each.text for each in changed.translate(sources, guards=False)]))
-        return changed
-
-    sources = [pair.source for pair in PAIRS]
-    monkeypatch.setattr(translator, "with_heads", noted)
-    study = study_heads(translator, {None: PAIRS}, bleu=True)
-    assert study.bleu is not None
-    assert all(each.bleu is not None for each in study.heads)
-    assert all(point.bleu is not None for points in study.curves.values() for point in points)
-    (keep, texts), first = said[0], study.heads[0]
-    assert {name: kept.tolist() for name, kept in keep.items()} == {"encoder.0.self": [0.0, 1.0]}
-    assert first.bleu == pytest.approx(corpus_bleu(texts, [pair.target for pair in PAIRS]).score)
 
 
 def test_an_interrupted_study_continues_with_the_same_result(translator):

@@ -86,10 +86,7 @@ def test_people_get_a_table() -> None:
     assert lines[0].split() == ["accuracy", "75.00"]
     assert lines[1].split() == ["macro-F1", "60.00"]
     assert lines[4].split() == ["ant", "100.00", "66.67", "80.00", "3"]
-    assert lines[11].split() == ["ant", "2", "0", "1", "0", "0"]
     assert len({len(line) for line in lines[3:9]}) == 1  # columns stand under one another
-    assert [line.split()[0] for line in lines[10:16]] == ["true,", *NAMES]
-    assert len({len(line) for line in lines[11:16]}) == 1
     assert "always the most frequent label: accuracy 75.00" in lines
 
 

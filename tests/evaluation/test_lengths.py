@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf, score_by_length
-from limelight.evaluation.summary import UPPER_EDGES
 
 LENGTHS = st.lists(st.integers(0, 40), min_size=1, max_size=12)
 EDGES = st.sets(st.integers(1, 35), max_size=5).map(sorted)
@@ -38,23 +37,7 @@ def test_a_bucket_has_the_scores_of_its_sentences():
     assert (last.label, last.sentences) == ("31+", 1)
 
 
-def test_the_usual_buckets_cover_all_lengths_in_order():
-    buckets = score_by_length(["a"], ["a"], ["a"])
-    assert [bucket.label for bucket in buckets] == ["1-5", "6-10", "11-15", "16-20", "21-30", "31+"]
-    assert [bucket.longest for bucket in buckets] == [*UPPER_EDGES, None]
-
-
-def test_empty_sources_have_a_bucket_of_their_own():
-    buckets = score_by_length(["", "a"], ["x", "a"], ["y", "a"], upper_edges=[1])
-    assert [(bucket.label, bucket.sentences) for bucket in buckets] == [("0", 1), ("1", 1), ("2+", 0)]
-
-
 @pytest.mark.parametrize("edges", [[0, 5], [5, 5], [7, 3], [-1]])
 def test_edges_that_do_not_rise_are_named(edges):
     with pytest.raises(UserError, match="must rise from at least 1"):
         score_by_length(["a"], ["a"], ["a"], upper_edges=edges)
-
-
-def test_the_tokenization_reaches_the_buckets():
-    bucket = score_by_length(["a"], ["大海很大"], ["大海不大"], tokenize="zh")[0]
-    assert bucket.bleu == corpus_bleu(["大海很大"], ["大海不大"], tokenize="zh").score

@@ -30,16 +30,6 @@ def test_chrf_is_sacrebleus_own():
     assert metric.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{sacrebleu.__version__}"
 
 
-@given(hypotheses=SENTENCES)
-def test_lower_case_is_the_score_of_lower_cased_text(hypotheses):
-    references = [hypothesis.swapcase() + " a" for hypothesis in hypotheses]
-    lowered = [[text.lower() for text in side] for side in (hypotheses, references)]
-    for score in (corpus_bleu, corpus_chrf):
-        metric = score(hypotheses, references, lowercase=True)
-        assert metric.score == pytest.approx(score(*lowered).score)
-        assert "case:lc" in metric.signature
-
-
 @given(texts=st.lists(st.text("abc", min_size=4, max_size=4).map(" ".join), min_size=1, max_size=4))
 def test_a_perfect_translation_has_a_hundred(texts):
     assert corpus_bleu(texts, texts).score == pytest.approx(100)

@@ -104,23 +104,6 @@ def test_lines_may_be_documents(kind: str, tmp_path: Path, seed: int) -> None:
     assert found.provenance["document"] == "line"
 
 
-@pytest.mark.parametrize(("name", "reads"), [("rotary", "read"), ("lstm", "read_on")])
-def test_a_bound_is_on_what_is_read_at_once(
-    name: str, reads: str, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "AT_ONCE", 33)
-    (tmp_path / "a.txt").write_text(TEXT * 5, encoding="utf-8")
-    generator = generator_of(name)
-    sizes: list[int] = []
-    own = getattr(generator.model, reads)
-    monkeypatch.setattr(
-        generator.model, reads, lambda ids, *state, **how: (sizes.append(ids.numel()), own(ids, *state, **how))[1]
-    )
-    found = evaluate_text(generator, [tmp_path / "a.txt"])
-    assert max(sizes) <= 33
-    assert sum(sizes) == found.pieces
-
-
 def found_for(**changed: object) -> TextEvaluation:
     values = {"total": 20.0, "pieces": 10, "unknown": 0, "documents": 2, "characters": 8, "utf8_bytes": 16,
               "context": 7, "seconds": 0.5, "provenance": {"model": "m", "versions": {"torch": "2"}}}  # fmt: skip

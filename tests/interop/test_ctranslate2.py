@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from limelight.config import RecurrentConfig
 from limelight.errors import RunError, UserError
-from limelight.interop import QUANTIZATIONS, ctranslate2, export_ctranslate2
+from limelight.interop import ctranslate2, export_ctranslate2
 from limelight.storage.model import StoredModel
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
 
@@ -35,20 +34,6 @@ def test_a_folder_is_complete(stored: StoredModel, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "README.md").read_text().endswith("# Whose it is\n")
 
 
-@pytest.mark.parametrize(("quantization", "share"), [("float16", 0.5), ("bfloat16", 0.5), ("int8", 0.3)])
-def test_fewer_bits_are_fewer_bytes(
-    quantization: str, share: float, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    wide = transformer(d_model=96, d_ff=200, encoder_layers=1, decoder_layers=1)
-    stored = make_stored(tmp_path / "model", wide, make_tokenizers(joint=True))
-    for name in ("float32", quantization):
-        export_ctranslate2(stored, tmp_path / name, quantization=name)
-    table = 4 * 2 * ctranslate2.MAX_POSITIONS * 96  # of positions, twice
-    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("float32", quantization)]
-    assert sizes[1] < share * (sizes[0] - table) + table + 10_000
-    assert quantization in QUANTIZATIONS
-
-
 def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     joint = make_tokenizers(joint=True)
     both = make_stored(tmp_path / "both", transformer(score="additive", head_size=6), joint)
@@ -60,12 +45,6 @@ def test_models_that_cannot_go_there(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="exists already"):
         export_ctranslate2(both, tmp_path / "both")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_tensor_without_a_place_is_told(stored: StoredModel) -> None:
-    weights = {"encoder.embedding.weight": torch.ones(3, 12), "surprise": torch.ones(1)}
-    with pytest.raises(UserError, match=r"the model: .*missing: decoder.*; left over: surprise$"):
-        ctranslate2._variables(weights, stored.config.model)
 
 
 def test_without_the_package(stored: StoredModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

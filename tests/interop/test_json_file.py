@@ -11,13 +11,6 @@ from limelight.interop.files import Files
 from limelight.interop.folders import write_json
 
 
-def test_an_object_comes_back(tmp_path: Path) -> None:
-    values = {"piece ▁ü": 1, "nothing": None, "list": [1.5, True]}
-    write_json(tmp_path / "a.json", values)
-    assert Files(tmp_path).json("a.json") == values
-    assert "▁ü" in (tmp_path / "a.json").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

@@ -12,7 +12,7 @@ from limelight.errors import UserError
 from limelight.interop import export_ctranslate2, export_huggingface
 from limelight.interop.huggingface import read_tokenizers, write_tokenizers
 from limelight.interop.names import Rows
-from limelight.interop.vocabularies import pieces_of, refused_tokenizers
+from limelight.interop.vocabularies import refused_tokenizers
 from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_stored, make_tokenizers, transformer
 
@@ -79,11 +79,6 @@ def test_two_vocabularies_get_one_id_for_padding(separate: Tokenizers, tmp_path:
         assert side.tokenizer.encode_batch(ALL) == tokenizer.encode_batch(ALL)
 
 
-def test_padding_takes_the_place_of_what_the_decoder_begins_with(folder: Path, joint: Tokenizers) -> None:
-    side, _ = read_tokenizers(folder, start=5)
-    assert side.rows.theirs == [*range(joint.source.padding), 5]
-
-
 def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> None:
     """Whatever ids they have there, here the end is 0, unknown 1, and padding the last."""
     moved = {piece: (number + 1) % joint.source.size for piece, number in vocabulary_of(folder).items()}
@@ -108,17 +103,6 @@ def test_what_no_sentencepiece_model_holds_stays_here(kind: str, joint: Tokenize
         with pytest.raises(UserError, match=rf"run: .*{re.escape(reason)}"):
             export(stored, tmp_path / "out")
         assert not (tmp_path / "out").exists()
-
-
-def test_a_name_that_two_ids_have_is_refused(joint: Tokenizers) -> None:
-    class Twins:
-        size = 4
-
-        def pieces(self, ids: range) -> list[str]:
-            return ["</s>", "<unk>", "<pad>", "<pad>"][: len(ids)]
-
-    with pytest.raises(UserError, match="has the piece <pad> twice"):
-        pieces_of(Tokenizers(Twins(), joint.target))
 
 
 def change(name: str, edit: Callable[[dict], object]) -> Callable[[Path], None]:
@@ -170,8 +154,3 @@ def test_a_list_of_its_own_is_kept(folder: Path, joint: Tokenizers) -> None:
     write_tokenizers(pair, folder)
     assert (folder / "source.spm").read_bytes() == before
     assert list(vocabulary_of(folder)) == names
-
-
-def test_without_its_settings_the_vocabulary_is_one(folder: Path, joint: Tokenizers) -> None:
-    (folder / "tokenizer_config.json").unlink()
-    assert read_tokenizers(folder, start=joint.source.padding)[0].rows.size == joint.source.size

@@ -59,10 +59,3 @@ def test_random_texts_become_the_same_pieces(pair: tuple, parts: list[tuple[str,
     tokenizer, processor = pair
     text = "".join(letter + mark for letter, mark in parts)
     assert processor.encode(text) == tokenizer.encode(text)
-
-
-def test_marks_in_another_order_are_beyond_the_rules(pair: tuple) -> None:
-    """The limit that is written down: where they make up no single character, their order stays."""
-    tokenizer, processor = pair
-    assert tokenizer.encode("x\u0301\u0323") == tokenizer.encode("x\u0323\u0301")
-    assert processor.encode("x\u0301\u0323") != processor.encode("x\u0323\u0301")

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import Machine, find_models, open_model
 from limelight.cli.outcome import command
-from limelight.cli.output import SENTENCES, Write, greet, lines_of, lines_to, live_lines_of, text_to
+from limelight.cli.output import SENTENCES, greet, lines_of, lines_to, live_lines_of, text_to
 from limelight.errors import UserError
-
-if TYPE_CHECKING:
-    from limelight.pipelines.generator import Growth
 
 EXAMPLES = """
   limelight generate --model runs/plays "ROMEO:"
@@ -56,12 +51,19 @@ def generate(
     with text_to(output) as write:
         generator = open_model("generator", folders, machine, precision)
         grown = generator.write(begin, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop or ())
-        if as_json:
-            found = {each.sample: each.done for each in grown if each.done is not None}
-            for _, text in sorted(found.items()):
-                write(_json(text) + "\n")
-        else:
-            _write(_shown(grown, begin, samples), write)
+        if samples == 1 and not as_json:
+            texts = (each.text for each in grown)
+            write(begin + next(texts, ""))
+            try:
+                for text in texts:
+                    write(text)
+            finally:
+                write("\n")  # also if it was interrupted
+            return
+        done = {each.sample: each.done for each in grown if each.done is not None}
+        for sample, whole in sorted(done.items()):
+            heading = f"--- {sample + 1} of {samples} ---\n{begin}"
+            write((_json(whole) if as_json else heading + whole.text) + "\n")
 
 
 def _json(result: Any) -> str:
@@ -80,39 +82,6 @@ def _prompt(given: str | None) -> str:
     except UnicodeEncodeError:
         raise UserError("the prompt is not valid UTF-8; give it in a file: limelight generate ... < FILE") from None
     return given
-
-
-def _shown(grown: Iterable[Growth], prompt: str, samples: int) -> Iterator[str]:
-    """Prompts and texts, one sample after the other: the current sample is shown while it is generated."""
-    headings = [f"--- {number + 1} of {samples} ---\n" if samples > 1 else "" for number in range(samples)]
-    waiting = [heading + prompt for heading in headings]
-    done = [False] * samples
-    current = 0
-    for sample, text, whole in grown:
-        waiting[sample] += text
-        done[sample] = whole is not None
-        while current < samples:
-            if waiting[current]:
-                yield waiting[current]
-                waiting[current] = ""
-            if not done[current]:
-                break
-            yield "\n"
-            current += 1
-
-
-def _write(parts: Iterable[str], write: Write) -> None:
-    """Write parts as they arrive; an interrupted line is ended."""
-    end = "\n"
-    try:
-        for part in parts:
-            write(part)
-            end = part[-1]
-    except BaseException:
-        if end != "\n":
-            with suppress(Exception):  # what is raised says why
-                write("\n")
-        raise
 
 
 FILL_EXAMPLES = """

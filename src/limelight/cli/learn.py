@@ -75,18 +75,13 @@ def learn(
 
 
 def _pairs(files: list[str], parent: RunConfig, asked: tuple[str, str], option: str) -> tuple[Corpus, ...]:
-    """The corpora of the files. One that does not name its direction is in the one that is asked for, or in the only
+    """The corpora of the files. Those that do not name their direction are in the one that is asked for, or in the only
     one of the model."""
     from limelight.config import UNNAMED, directions_of, find_direction
 
-    found, directions = (corpora(files, *asked, option) if files else ()), directions_of(parent.data)
-    if len(directions) < 2:
-        return found
-    named = []
-    for corpus in found:
-        if UNNAMED["source"] == corpus.source or UNNAMED["target"] == corpus.target:
-            chosen = find_direction(directions, *asked)
-            assert chosen is not None  # one of several is always named
-            corpus = corpus.model_copy(update={"source": chosen.source, "target": chosen.target})
-        named.append(corpus)
-    return tuple(named)
+    found, directions = corpora(files, *asked, option), directions_of(parent.data)
+    if len(directions) > 1 and any(each.source == UNNAMED["source"] for each in found):
+        chosen = find_direction(directions, *asked)
+        assert chosen is not None  # one of several is always named
+        found = corpora(files, *chosen, option)
+    return found

@@ -27,15 +27,13 @@ EXAMPLES = """
   limelight train --train memory.tmx --source en --target de \\
       --hold-out 500 --out runs/terms
   limelight train --out runs/en-de --max-minutes 60
-  limelight train --train pairs.csv --tag pairs.csv=column:register \\
-      --hold-out 500 --out runs/register
+  limelight train --train du.tsv sie.tsv --tag du.tsv=informal \\
+      --tag sie.tsv=formal --hold-out 500 --out runs/register
   limelight train --text plays.txt --recipe gpt-small --out runs/plays
   limelight train --from runs/en-de --train terms.tsv --out runs/terms
   limelight train --from runs/en-de --extend-vocabulary \\
       --train en-es=spanish.tsv --out runs/en-de-es
 """
-MAX_CONSTRAINTS = 20
-"""Maximum number of side constraints in a column: each is a corpus, and all of the file is read for each."""
 FINETUNE = "finetune"
 """The default recipe of a run that begins with another model."""
 
@@ -58,8 +56,7 @@ def train(
     ),
     general: options.Words = options.GENERAL,
     tag: options.Words = option(
-        "Label for a --train file: formal, informal or domain:NAME; or column:NAME to read the label of each pair "
-        "from a column (in .tsv its number). Can be repeated.",
+        "Label for a --train file: formal, informal or domain:NAME. Can be repeated.",
         "FILE=NAME",
         panel=TEXT,
     ),
@@ -157,48 +154,23 @@ def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
 
 
 def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, ...]:
-    """The corpora with the side constraints of `--tag FILE=NAME`, where `column:` is before the name of a column that
-    says those of each pair."""
+    """The corpora with the side constraints of `--tag FILE=NAME`."""
     from limelight.tokens import side_constraint_tag
 
     for given in tags:
         file, _, name = given.rpartition("=")
         chosen = [corpus for corpus in corpora if file in corpus.files]
-        if not chosen or any(corpus.side_constraint or corpus.column for corpus in chosen):
+        if not chosen or any(corpus.side_constraint for corpus in chosen):
             files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
             raise UserError(f"--tag {given}: write FILE=NAME once for a file of --train ({files})")
-        column = name.removeprefix("column:") if name.startswith("column:") else ""
         try:
-            constraints = _constraints_in(chosen, column) if column else [name]
-            for constraint in filter(None, constraints):
-                side_constraint_tag(constraint)
+            side_constraint_tag(name)
         except UserError as error:
-            raise UserError(f"--tag {given}: {error}; or column:NAME, a column of the file that says it") from None
-        found: list[Corpus] = []
-        for corpus in corpora:
-            update = [{"column": column, "side_constraint": each} for each in constraints]
-            found += [corpus.model_copy(update=each) for each in update] if corpus in chosen else [corpus]
-        corpora = tuple(found)
+            raise UserError(f"--tag {given}: {error}") from None
+        corpora = tuple(
+            corpus.model_copy(update={"side_constraint": name}) if corpus in chosen else corpus for corpus in corpora
+        )
     return corpora
-
-
-def _constraints_in(corpora: list[Corpus], column: str) -> list[str]:
-    """The side constraints in a column of a file; empty for pairs without one."""
-    from limelight.config import sides_of
-    from limelight.formats import read_pairs
-    from limelight.preparation.pairs import NO_CONSTRAINT
-
-    found = set[str]()
-    for corpus in corpora:
-        for pair in read_pairs(corpus.files, *sides_of(corpus), column=column, on_bad_line=lambda line: None):
-            if pair.source.strip() or pair.target.strip():
-                found.add(pair.cell)
-            if not pair.cell or len(found) > MAX_CONSTRAINTS:
-                raise UserError(
-                    f"{pair.place}: column {column} is empty, or has more than {MAX_CONSTRAINTS} different labels; a "
-                    f"pair without a label has {NO_CONSTRAINT}"
-                )
-    return sorted("" if cell == NO_CONSTRAINT else cell for cell in found)
 
 
 def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:

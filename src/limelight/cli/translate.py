@@ -120,14 +120,10 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
         if confidence is not None and confidence < LOW_CONFIDENCE:
             low += 1
             unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
-    if warnings and count == 1:
-        note(f"warning: {', '.join(warnings)}")
-    elif warnings:
+    if warnings:
         listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common())
-        note(f"warnings, of {count:,} lines: {listed}; --json names those of each line")
-    if low and count == 1 and form != "json":
-        note(f"the translation is unsure: confidence {unsure[0][0]:.2f} (below {LOW_CONFIDENCE})")
-    elif low and form != "json":
+        note(f"warnings, of {counted(count, 'line')}: {listed}; --json names those of each line")
+    if low and form != "json":
         note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
         for confidence, number, line in unsure:
             note(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")

@@ -13,10 +13,6 @@ from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
 
-_CORNER = "true, given"
-_MAX_CONFUSION_LABELS = 12
-"""Maximum number of labels for which a table of confusions is printed."""
-
 
 @dataclass(frozen=True, slots=True)
 class LabelScore:
@@ -98,31 +94,20 @@ class LabelEvaluation(Figures):
         }
 
     def table(self) -> str:
-        """The result as lines of plain text, with confusions if there are at most a dozen labels."""
+        """The result as lines of plain text."""
         scores = self.scores
-        width = max(len(_CORNER), *(len(each.label) for each in scores.by_label)) + 2
+        width = max(10, *(len(each.label) for each in scores.by_label)) + 2
         lines = [f"{'accuracy':{width}}{scores.accuracy:9.2f}", f"{'macro-F1':{width}}{scores.macro_f1:9.2f}", ""]
         lines.append(f"{'label':{width}}{'precision':>9}{'recall':>9}{'F1':>9}{'texts':>9}")
         lines += [
             f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
             for each in scores.by_label
         ]
-        lines += ["", *self._confusions(width)] if len(scores.by_label) <= _MAX_CONFUSION_LABELS else []
         texts = len(self.answers)
         lines += ["", f"{counted(texts, 'text')} in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
         most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
         lines.append(f"always the most frequent label: accuracy {most_frequent:.2f}")
         return "\n".join([*lines, *provenance_lines(self.provenance)])
-
-    def _confusions(self, width: int) -> list[str]:
-        labels = [each.label for each in self.scores.by_label]
-        columns = [max(8, len(label)) + 1 for label in labels]
-        head = "".join(f"{label:>{column}}" for label, column in zip(labels, columns, strict=True))
-        rows = [
-            f"{label:{width}}" + "".join(f"{count:{column},}" for count, column in zip(counts, columns, strict=True))
-            for label, counts in zip(labels, self.scores.confusion, strict=True)
-        ]
-        return [f"{_CORNER:{width}}{head}", *rows]
 
 
 def evaluate_labels(

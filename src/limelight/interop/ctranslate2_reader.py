@@ -35,15 +35,11 @@ from limelight.storage.weights import SCALE
 from limelight.tokens.tokenizer import UNKNOWN_PIECE
 
 MODEL, CONFIG, METADATA, ARGOS_MODEL = "model.bin", "config.json", "metadata.json", "sentencepiece.model"
-VERSIONS = range(2, 7)
+VERSIONS = range(4, 7)
 REVISIONS = range(3, 8)
 _TYPES = (np.float32, np.int8, np.int16, np.int32, np.float16, np.uint16)
 """Data types by their number; the last is bfloat16, which NumPy lacks."""
-_OLD_TYPES = {4: np.float32, 2: np.int16, 1: np.int8}
-"""Data types by the size of an item, before version 4."""
 _BFLOAT16 = 5
-_OLD_INT16_SCALE = 1000.0
-"""The scale of int16 matrices that have none."""
 _ACTIVATIONS = {0.0: "relu", 2.0: "swish", 3.0: "gelu"}
 _SOURCE, _TARGET, _OUTPUT = CTRANSLATE2.embeddings
 _EPSILON = torch.nn.LayerNorm(1).eps
@@ -66,7 +62,7 @@ def read_variables(content: memoryview, where: str) -> dict[str, Tensor]:
     reader = ByteReader(content, where)
     version = reader.number("I")
     if version not in VERSIONS:
-        raise UserError(f"{where}: not a CTranslate2 model, or version {version:,} of the format; known are 2 to 6")
+        raise UserError(f"{where}: not a CTranslate2 model, or version {version:,} of the format; known are 4 to 6")
     specification, revision = _text(reader), reader.number("I")
     if specification != "TransformerSpec" or revision not in REVISIONS:
         raise UserError(
@@ -78,8 +74,8 @@ def read_variables(content: memoryview, where: str) -> dict[str, Tensor]:
         name = _numbered(_text(reader))
         if name in arrays:
             raise UserError(f"{where}: {shown(name)} is there twice; {DAMAGED}")
-        arrays[name] = _read_array(reader, name, version)
-    for _ in range(reader.number("I") if version > 2 else 0):
+        arrays[name] = _read_array(reader, name)
+    for _ in range(reader.number("I")):
         alias, name = _numbered(_text(reader)), _numbered(_text(reader))
         if name not in arrays or alias in arrays:
             raise UserError(f"{where}: {shown(alias)} stands for {shown(name)}, which is not there; {DAMAGED}")
@@ -98,18 +94,15 @@ def _numbered(name: str) -> str:
     return name.replace("encoder/embeddings/", "encoder/embeddings_0/")
 
 
-def _read_array(reader: ByteReader, name: str, version: int) -> Tensor:
+def _read_array(reader: ByteReader, name: str) -> Tensor:
     shape = [reader.number("I") for _ in range(reader.number("B"))]
-    number, count = reader.number("B"), reader.number("I")
-    types = dict(enumerate(_TYPES)) if version > 3 else _OLD_TYPES
-    if number not in types or len(shape) > 3:
+    number, length = reader.number("B"), reader.number("I")
+    if number >= len(_TYPES) or len(shape) > 3:
         raise UserError(f"{reader.where}: {shown(name)} has {len(shape)} axes and type {number}; {DAMAGED}")
-    size = np.dtype(types[number]).itemsize
-    length = count if version > 3 else count * size
-    if math.prod(shape) * size != length:
+    if math.prod(shape) * np.dtype(_TYPES[number]).itemsize != length:
         raise UserError(f"{reader.where}: {shown(name)} is {tuple(shape)} and has {length:,} bytes; {DAMAGED}")
-    tensor = torch.from_numpy(np.frombuffer(reader.take(length), types[number]).reshape(shape).copy())
-    return tensor.view(torch.bfloat16) if version > 3 and number == _BFLOAT16 else tensor
+    tensor = torch.from_numpy(np.frombuffer(reader.take(length), _TYPES[number]).reshape(shape).copy())
+    return tensor.view(torch.bfloat16) if number == _BFLOAT16 else tensor
 
 
 def read_ctranslate2(files: Files, beside: Files | None = None) -> Imported:
@@ -165,7 +158,7 @@ def _in_our_forms(arrays: Mapping[str, Tensor], where: str) -> dict[str, Tensor]
     for name, tensor in arrays.items():
         if name.endswith("_scale"):
             continue
-        scale = arrays.get(f"{name}_scale", torch.tensor(_OLD_INT16_SCALE)).float()
+        scale = arrays.get(f"{name}_scale", torch.zeros(())).float()
         has_rows = tensor.dtype == torch.int8 and tensor.ndim == 2
         fits = scale.shape == tensor.shape[:1] if has_rows else scale.numel() == 1
         if (has_rows or tensor.dtype == torch.int16) and not (fits and (scale > 0).all()):
