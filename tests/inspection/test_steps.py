@@ -14,7 +14,7 @@ def test_candidates_are_the_most_probable_and_the_chosen_ones_sum_up(seed, confi
     model = make_model(config, size, size).eval()
     source, target = random_rows((6, 4), size - 1)
     source, target = [max(2, each) for each in source], [max(2, each) for each in target]
-    steps = decoding_steps(model, LETTERS.target, source, target, candidates=5)
+    steps = decoding_steps(model, LETTERS.target, model.batch([source], [target]), target, candidates=5)
     assert [step["chosen"]["id"] for step in steps] == [*target, model.end_id]
     assert steps[-1]["chosen"]["role"] == "end"
     # Token after token instead of all at once.

@@ -4,20 +4,18 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction
 from limelight.attention.scores import Additive, Concat, General, NormalizedDot, PositionalScore, Score, dot, scaled_dot
-from limelight.batching.batch import make_blocks
+from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import KINDS
 from limelight.inspection.page_data import NAMES, packed
 from limelight.inspection.probe import Attended, Intervention, attentions_of, heads_first, probe
 from limelight.inspection.words import END_PIECE, drawable, readable
-from limelight.models.interface import LanguageModel, Seq2Seq, eval_mode
-from limelight.shapes import Float
+from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 CANDIDATES = 10
@@ -25,40 +23,19 @@ CANDIDATES = 10
 
 
 def decoding_steps(
-    model: Seq2Seq,
-    target: Tokenizer,
-    source_ids: Sequence[int],
-    target_ids: Sequence[int],
-    *,
-    candidates: int = CANDIDATES,
+    model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequence[int], *, candidates: int = CANDIDATES
 ) -> list[dict[str, Any]]:
-    """A step for each target token and one for the end, as values for JSON.
+    """The steps that predict `ids` and the end in a batch of one sentence, as values for JSON.
 
-    `source_ids` and `target_ids` are without start and end. Each step is `{"chosen": {...}, "rank", "candidates":
-    [...]}`: `rank` counts the chosen token from 0; a candidate has `id`, `text`, `probability` and `log_probability`
-    (natural logarithm). The sum of the chosen log-probabilities is that of the translation.
+    A step is `{"chosen": {...}, "rank", "candidates": [...]}`: `rank` counts the chosen token from 0; a candidate has
+    `id`, `text`, `probability` and `log_probability` (natural logarithm). The sum of the chosen log-probabilities is
+    that of the translation.
     """
-    batch = model.batch([source_ids], [target_ids])
     with eval_mode(model) as device:
-        features = model(batch.to(device))
-        return _steps(model, features, target, target_ids, candidates)
-
-
-def text_steps(model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int]) -> list[dict[str, Any]]:
-    """The steps of a language model for a text from its beginning: one for each token and one for the end."""
-    batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
-    with eval_mode(model) as device:
-        features = model(batch.to(device))
-        return _steps(model, features, tokenizer, ids, CANDIDATES)
-
-
-def _steps(
-    model: Seq2Seq, features: Float[Tensor, "1 length features"], target: Tokenizer, ids: Sequence[int], count: int
-) -> list[dict[str, Any]]:
-    """The steps that predict `ids` and the end, each with its `count` most probable tokens."""
-    log_probabilities = model.project(features)[0].float().log_softmax(dim=-1).cpu()  # (length, vocab)
+        logits = model.project(model(batch.to(device)))[0]
+        log_probabilities = logits.float().log_softmax(dim=-1).cpu()  # (length, vocab)
     end = model.end_id
-    top = log_probabilities.topk(min(count, log_probabilities.shape[-1]), dim=-1)
+    top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
     steps = []
     for place, chosen in enumerate([*ids, end]):
         row = log_probabilities[place]

@@ -92,7 +92,7 @@ def explain(translator: Translator, question: Question, *, every_head: bool = Fa
             hypotheses, tree = beam_tree(model, asked.tokenizers.target, asked.request)
             target = hypotheses[0].ids
         seen = _map(translator, question, asked, target)
-        steps = decoding_steps(model, asked.tokenizers.target, asked.source, target)
+        steps = decoding_steps(model, asked.tokenizers.target, model.batch([asked.source], [target]), target)
     needed = _needed(translator, asked, seen, target)
     document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=translator.head_roles)
     if needed is not None:

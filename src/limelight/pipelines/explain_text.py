@@ -4,9 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from limelight.batching.batch import make_blocks
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
-from limelight.inspection.look_up import text_steps
+from limelight.inspection.look_up import decoding_steps
 from limelight.inspection.page_data import packed, page_document
 from limelight.pipelines.explain import MAX_TOKENS
 from limelight.pipelines.generator import Generated, TextGenerator
@@ -24,7 +27,9 @@ def explain_written(generator: TextGenerator, found: Generated, name: str = "") 
     whole = found.prompt + found.text
     document = page_document(replace(text_attention(generator, whole), model=name))
     tokenizer = generator.tokenizers.target
-    document["steps"] = text_steps(generator.model, tokenizer, encode_text(tokenizer, whole))
+    model, ids = generator.model, encode_text(tokenizer, whole)
+    batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
+    document["steps"] = decoding_steps(model, tokenizer, batch, ids)
     document["written"] = {
         "prompt": found.prompt,
         "text": found.text,
