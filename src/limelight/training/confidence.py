@@ -75,18 +75,17 @@ def learn_confidence(
     `UserError` if there are too few pairs, `ValueError` if no usable weights are found.
     """
     translator = load_translator(model, device, threads=torch.get_num_threads())
-    found = _examples(corpora, lambda pairs, direction: examples_of(translator, pairs, direction, most=most))
+
+    def examples(some: Corpora) -> dict[str, Examples]:
+        return {str(each): examples_of(translator, pairs, each, most=most) for each, pairs in some.items() if pairs}
+
+    found, tested = examples(corpora), examples(test or {})
     confidence = fit_examples(found)
-    tested = _examples(test or {}, lambda pairs, direction: examples_of(translator, pairs, direction, most=most))
     errors = calibration_errors(confidence, tested) if tested else {}
     notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
     path = find_model(model) / CONFIDENCE
     save_table(path, confidence, notes)
     return path, errors
-
-
-def _examples(corpora: Corpora, translated: Callable[[Sequence[Pair], Direction], Examples]) -> dict[str, Examples]:
-    return {str(direction): translated(pairs, direction) for direction, pairs in corpora.items() if pairs}
 
 
 def learn_alignment(
