@@ -149,8 +149,7 @@ def augmented_pairs(
     def alignment_of(place: int) -> Alignment:
         view, row = chosen[place]
         alignment = views[view].alignment
-        if alignment is None:
-            raise ValueError(f"{', '.join(ALIGNED)} need word alignments, and there are none")
+        assert alignment is not None  # `BatchStream` refuses views without
         return alignment.of(row)
 
     def similar_of(place: int) -> str:

@@ -100,16 +100,17 @@ class Report:
         if seen is None:
             return
         self._write("validation", progress, **_figures(seen))
-        self.say(f"update {progress.step:>6}  validation: {_in_words(seen)}")
+        mean = "mean " if seen.directions else ""
+        self.say(f"update {progress.step:>6}  validation: {mean}{_in_words({'loss': seen.loss, **seen.figures})}")
         for direction, figures in seen.directions.items():
-            self.say(f"    {direction:<9} {_figures_in_words(figures)}")
+            self.say(f"    {direction:<9} {_in_words(figures)}")
         for name, text in seen.example:
             self.say(f"    {name:<9} {text}")
 
     def final(self, progress: Progress, seen: Validation | None, made_from: str, *, chosen: bool) -> None:
         """Report the validation of the last weights, or of their average, and whether they became the model."""
         self._write("final", progress, made_from=made_from, chosen=chosen, **({} if seen is None else _figures(seen)))
-        worth = "" if seen is None else f": {_in_words(seen)} in validation"
+        worth = "" if seen is None else f": {_in_words({'loss': seen.loss, **seen.figures})} in validation"
         self.say(f"{made_from}{worth}; {'it is the model now' if chosen else 'an earlier one stays the model'}")
 
     def close(self) -> None:
@@ -144,11 +145,7 @@ def _figures(seen: Validation) -> dict[str, Any]:
     return figures | ({"directions": dict(seen.directions)} if seen.directions else {})
 
 
-def _in_words(seen: Validation) -> str:
-    return ("mean " if seen.directions else "") + _figures_in_words({"loss": seen.loss, **seen.figures})
-
-
-def _figures_in_words(figures: Mapping[str, float]) -> str:
+def _in_words(figures: Mapping[str, float]) -> str:
     words = (f"{NAMES.get(name, name)} {value:5.2f}" for name, value in figures.items() if name != "loss")
     return "  ".join([f"loss {figures['loss']:.4f}", *words])
 
