@@ -138,7 +138,7 @@ def test_a_test_set_from_the_training_text_is_warned_of(
     (tmp_path / "test.tsv").write_text("\n".join([*lines, "unseen\tunseen"]) + "\n", encoding="utf-8")
     ended = limelight("evaluate", "--model", trained, "--test", tmp_path / "test.tsv")
     assert ended.code == 0
-    assert "warning: 2 of 3 test pairs are in the training text too" in ended.err
+    assert "warning: the sources of 2 of 3 test pairs are in the training text too" in ended.err
     assert f"for example {tmp_path / 'test.tsv'}:1 (" in ended.err
     assert limelight("evaluate", "--model", trained / "best", "--test", tmp_path / "test.tsv").err == ""
 

@@ -21,8 +21,8 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "thinning": (keep, "remove"),
     "validation": (translation, "mean_loss"),
     "vocabulary": (pairs, "save_tokenizers"),
-    "corpus": (pairs, "_tokenize"),
-    "alignments": (align, "learn_aligner"),
+    "corpus": (pairs, "_write"),
+    "alignments": (align, "WordAligner"),
     "final": (loop, "finish_model"),
 }
 """A function to be interrupted when it begins."""
