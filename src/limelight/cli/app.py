@@ -43,6 +43,8 @@ PANELS = {
     },
     "Measurement and inspection": {
         "evaluate": ("evaluate", "Evaluate a model on held-out text."),
+        "compare": ("compare", "Compare two models, or files of translations, on one test set."),
+        "score": ("compare", "Print the log-probability of given translations."),
         "attention": ("attention", "Show the attention weights of a model for a text."),
         "heads": ("heads", "Measure what each attention head does, and how much it matters."),
         "patch": ("patch", "Find where a model keeps the difference of two texts."),

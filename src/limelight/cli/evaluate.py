@@ -48,6 +48,9 @@ def evaluate(
         "language.",
         "NAME",
     ),
+    metric: options.Words = option(
+        "Also compute chrf++, ter, or a metric of a plugin. Can be repeated.", "NAME", names="--metric"
+    ),
     source: str = options.FROM,
     target: str = options.TO,
     machine: Machine,
@@ -59,7 +62,8 @@ def evaluate(
     origin = {"model": folders, "seed": [config.training.seed for config in configs]}
     given = {
         **{"--beam": search.beam, "--length-penalty": search.length_penalty, "--set": " ".join(search.settings or ())},
-        **{"--precision": precision, "--tokenize": tokenize, "--from": source, "--to": target},
+        **{"--precision": precision, "--tokenize": tokenize, "--metric": " ".join(metric or ())},
+        **{"--from": source, "--to": target},
     }
     found: DirectionsEvaluation | Evaluation | LabelEvaluation | TextEvaluation
     with lines_to(output) if output else nullcontext() as write:
@@ -73,7 +77,7 @@ def evaluate(
             translator = open_translator(folders, machine, precision)
             language = target_language(configs[0].data) or next(iter(groups.values()))[0].target
             tokenize = tokenize or configs[0].training.bleu_tokenize
-            asked = search.given()
+            asked = {**search.given(), "metrics": metric or ()}
             found = evaluate_directions(translator, pairs, tokenize=tokenize, target=language, origin=origin, **asked)
             texts: Sequence[str] = found.translations
         elif "labels" in learns_from:

@@ -13,6 +13,8 @@ from limelight.evaluation.metrics import (
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
+    further_metric,
+    require_metric,
     require_scorable,
 )
 from limelight.evaluation.score import perplexity, score_pairs
@@ -55,6 +57,8 @@ class Evaluation(Figures):
     """Unit of source lengths: `words`, or `letters` if most sources are in scripts without spaces."""
     translations: tuple[str, ...]
     """In the order of the pairs; not included in the JSON."""
+    further: Mapping[str, Metric]
+    """Metrics that were asked for, by name."""
     provenance: Mapping[str, Any]
     """Model, test files, number of pairs, search settings, tokenization and its reason, seed, versions."""
 
@@ -69,6 +73,8 @@ class Evaluation(Figures):
         for name in ("bleu", "bleu_lowercase", "chrf"):
             metric: Metric = getattr(self, name)
             values |= {name: round(metric.score, 4), f"{name}_signature": metric.signature}
+        for name, each in self.further.items():
+            values |= {name: round(each.score, 4), f"{name}_signature": each.signature}
         return values | {
             "perplexity": round(self.perplexity, 6),
             "sentences": self.sentences,
@@ -84,7 +90,8 @@ class Evaluation(Figures):
     def table(self) -> str:
         """The result as lines of plain text."""
         lines = [f"{'':14}{'score':>8}  signature"]
-        for name, metric in (("BLEU", self.bleu), ("BLEU lower-case", self.bleu_lowercase), ("chrF2", self.chrf)):
+        named = {"BLEU": self.bleu, "BLEU lower-case": self.bleu_lowercase, "chrF2": self.chrf, **self.further}
+        for name, metric in named.items():
             lines.append(f"{name:15}{metric.score:7.2f}  {metric.signature}")
         lines += [
             f"{'perplexity':15}{self.perplexity:7.2f}  per target token of the references",
@@ -108,6 +115,7 @@ def evaluate(
     *,
     references: References | None = None,
     tokenize: str | None = None,
+    metrics: Sequence[str] = (),
     target: str = "",
     direction: Direction | None = None,
     origin: Mapping[str, Any] | None = None,
@@ -117,8 +125,9 @@ def evaluate(
 
     `references` gives one or more references per pair instead of its target. `tokenize` is BLEU's, see `corpus_bleu`;
     by default `choose_tokenization` chooses it from the target language `target` and the script of the references.
-    `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction` is one of
-    those of a model that has several. `options` are those of `translate`, with its defaults.
+    `metrics` are names of `further_metric`. `origin` adds to the provenance what only the caller knows: the model's
+    folder, the seed. `direction` is one of those of a model that has several. `options` are those of `translate`, with
+    its defaults.
 
     Raises `UserError` if there is nothing to evaluate or the counts differ.
     """
@@ -130,6 +139,8 @@ def evaluate(
     first = [each if isinstance(each, str) else next(iter(each), "") for each in references]
     chosen = choose_tokenization(target, first, wanted=tokenize)
     require_scorable(len(sources), references, chosen.name)
+    for name in metrics:
+        require_metric(name)
     languages = direction or ("", "")
     asked: TextOptions = {"source_lang": languages[0], "target_lang": languages[1], **options}
     settings = translator.options(**asked)
@@ -152,6 +163,7 @@ def evaluate(
         length_unit="letters" if is_mostly_unspaced(sources) else "words",
         by_length=score_by_length(sources, texts, references, tokenize=chosen.name),
         translations=texts,
+        further={name: further_metric(name, texts, references) for name in metrics},
         provenance={
             **(origin or {}),
             **files_of(pairs),

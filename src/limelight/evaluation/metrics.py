@@ -14,7 +14,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.metrics import BLEU, CHRF, TER
 from sacrebleu.utils import SACREBLEU_DIR
 
 from limelight.config import Corpus, DataConfig
@@ -125,7 +125,7 @@ def corpus_bleu(
 
     Raises `UserError` if there is nothing to score, if the counts differ, and for an unknown tokenization.
     """
-    return _corpus_score("BLEU", _bleu(lowercase=lowercase, tokenize=tokenize), hypotheses, references)
+    return _corpus_score("BLEU", bleu_metric(lowercase=lowercase, tokenize=tokenize), hypotheses, references)
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Metric:
@@ -140,7 +140,7 @@ def corpus_chrf(hypotheses: Sequence[str], references: References, *, lowercase:
 
 def _corpus_score(name: str, metric: Any, hypotheses: Sequence[str], references: References) -> Metric:
     streams = _reference_streams(len(hypotheses), references)
-    return Metric(name, metric.corpus_score(_nfc(hypotheses), streams).score, str(metric.get_signature()))
+    return Metric(name, metric.corpus_score(nfc(hypotheses), streams).score, str(metric.get_signature()))
 
 
 def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str], float]:
@@ -149,10 +149,10 @@ def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str],
     `bleu` is smoothed and ignores n-grams longer than the sentence (sacreBLEU's `effective_order`); `tokenize` is that
     of `corpus_bleu`. `chrf` is chrF2. Raises `UserError` for a tokenization that cannot be used.
     """
-    metric = _bleu(lowercase=False, tokenize=tokenize, sentences=True) if name == "bleu" else CHRF()
+    metric = bleu_metric(lowercase=False, tokenize=tokenize, sentences=True) if name == "bleu" else CHRF()
 
     def score(translation: str, reference: str) -> float:
-        return metric.sentence_score(_nfc([translation])[0], _nfc([reference])).score
+        return metric.sentence_score(nfc([translation])[0], nfc([reference])).score
 
     return score
 
@@ -160,19 +160,20 @@ def sentence_scorer(name: str, *, tokenize: str = "13a") -> Callable[[str, str],
 def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
     """Raise the `UserError` that scoring this many translations would raise, before they are made."""
     _reference_streams(sentences, references)
-    _bleu(lowercase=False, tokenize=tokenize)
+    bleu_metric(lowercase=False, tokenize=tokenize)
 
 
 def is_available(tokenize: str) -> bool:
     """Whether this tokenization is usable here: some need a package or a model."""
     try:
-        _bleu(lowercase=False, tokenize=tokenize)
+        bleu_metric(lowercase=False, tokenize=tokenize)
     except UserError:
         return False
     return True
 
 
-def _bleu(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
+def bleu_metric(*, lowercase: bool, tokenize: str, sentences: bool = False) -> BLEU:
+    """sacreBLEU's BLEU. Raises `UserError` for a tokenization that cannot be used."""
     if tokenize not in TOKENIZATIONS:
         raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; choose from {', '.join(TOKENIZATIONS)}")
     if tokenize == "flores200" and not _FLORES200.exists():
@@ -191,7 +192,7 @@ def _reference_streams(sentences: int, references: References) -> list[list[str 
     """References as sacreBLEU expects them: all first references, then all second ones, with None for missing ones."""
     if not sentences:
         raise UserError("there is nothing to score: the list of translations is empty")
-    groups = [_nfc([each] if isinstance(each, str) else each) for each in references]
+    groups = [nfc([each] if isinstance(each, str) else each) for each in references]
     if len(groups) != sentences or not all(groups):
         raise UserError(
             f"{sentences} translations cannot be scored against references for {sum(map(bool, groups))} sentences: "
@@ -200,10 +201,27 @@ def _reference_streams(sentences: int, references: References) -> list[list[str 
     return [list(stream) for stream in zip_longest(*groups)]
 
 
-def _nfc(texts: Sequence[str]) -> list[str]:
+def nfc(texts: Sequence[str]) -> list[str]:
+    """The texts in Unicode NFC."""
     return [unicodedata.normalize("NFC", text) for text in texts]
 
 
 METRICS: Registry[Callable[[Sequence[str], Sequence[str]], float]] = Registry("metric", {})
-"""Further figures of translations, for `training.metrics`: `(outputs, references) -> float`, higher is better."""
+"""Further figures of translations, for `training.metrics` and `evaluate --metric`: `(outputs, references) -> float`."""
 register_metric = METRICS.register
+SACREBLEU: dict[str, Callable[[], Any]] = {"chrf++": lambda: CHRF(word_order=2), "ter": TER}
+"""chrF++ (Popović 2017), and TER (Snover et al. 2006; lower is better)."""
+
+
+def require_metric(name: str) -> None:
+    """Raise `UserError` for a name that `further_metric` does not know."""
+    if name not in SACREBLEU:
+        METRICS.find(name)
+
+
+def further_metric(name: str, hypotheses: Sequence[str], references: References) -> Metric:
+    """One of `SACREBLEU`, or of `METRICS`, which take one reference for each hypothesis."""
+    if name in SACREBLEU:
+        return _corpus_score(name, SACREBLEU[name](), hypotheses, references)
+    only = [each if isinstance(each, str) else each[0] for each in references]
+    return Metric(name, METRICS.find(name)(hypotheses, only), f"metric:{name}")
