@@ -223,8 +223,8 @@ def test_structured_answers_are_json(service: Running) -> None:
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"logprobs": True}, "logprobs"),
         ({"response_format": {"type": "grammar"}}, "response_format"),
-        ({"response_format": schema_of(a=TEXT_FIELD, b=TEXT_FIELD)}, "one field, a string"),
-        ({"response_format": schema_of(a={"type": "string", "enum": ["x"]})}, "one field, a string"),
+        ({"response_format": schema_of(a=TEXT_FIELD, b=TEXT_FIELD)}, "one field, of type string"),
+        ({"response_format": schema_of(a={"type": "string", "enum": ["x"]})}, "one field, of type string"),
         ({"response_format": {"type": "json_schema", "json_schema": 7}}, "response_format"),
     ],
 )

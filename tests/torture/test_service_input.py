@@ -66,9 +66,9 @@ def clients_of(monkeypatch: pytest.MonkeyPatch, proxies: str) -> set[str]:
     seen: set[str] = set()
     real = Pool.run
 
-    async def watched(self: Pool, client: str, *arguments: Any) -> Any:
+    async def watched(self: Pool, client: str, *arguments: Any, **more: Any) -> Any:
         seen.add(client)
-        return await real(self, client, *arguments)
+        return await real(self, client, *arguments, **more)
 
     with monkeypatch.context() as patch, running({"one": translator(table(1))}, proxies=proxies) as service:
         patch.setattr(Pool, "run", watched)

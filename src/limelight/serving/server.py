@@ -167,7 +167,7 @@ async def serve(
     *,
     drain_seconds: float,
     drain_delay: float = 0.0,
-    reload: Callable[[], None] | None = None,
+    reload: Callable[[], None] = lambda: None,
     proxies: str = "",
     begun: Callable[[], None] = lambda: None,
 ) -> None:
@@ -189,10 +189,8 @@ async def serve(
             server.force_exit = server.should_exit = True
         asked.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        _handle(loop, number, stop)
-    if reload is not None and hasattr(signal, "SIGHUP"):
-        _handle(loop, signal.SIGHUP, reload)
+    for number, act in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGHUP, reload)):
+        loop.add_signal_handler(number, act)
     begun()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(asked.wait())
@@ -200,14 +198,6 @@ async def serve(
     stopping.cancel()
     await drain(service, server, seconds=drain_seconds, delay=drain_delay)
     await serving
-
-
-def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:
-    """Call `act` in the loop at a signal."""
-    try:
-        loop.add_signal_handler(number, act)
-    except NotImplementedError:  # Windows
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act) and None)
 
 
 async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:

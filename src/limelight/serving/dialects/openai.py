@@ -147,7 +147,9 @@ def _field(given: Any, form: Any) -> str:
         ((name, field),) = fields.items()
         if field.get("type") == needed and set(field) <= PLAIN_KEYS:
             return str(name)
-    raise bad_request(f"response_format: the json_schema of this message must be an object with one field, a {needed}")
+    raise bad_request(
+        f"response_format: the json_schema of this message must be an object with one field, of type {needed}"
+    )
 
 
 async def _chunks(

@@ -10,8 +10,7 @@ from pydantic import Field
 from limelight.pipelines.translation import Translation as Hypothesis
 from limelight.serving.asks import Ask
 from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
-from limelight.serving.dialects.deepl import OneOrMore
-from limelight.serving.dialects.tags import Tagging
+from limelight.serving.dialects.deepl import OneOrMore, Tagging
 from limelight.serving.events import Following, Progress, event, follow, streamed
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
