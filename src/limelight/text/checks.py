@@ -43,6 +43,8 @@ ADDRESS = re.compile(
     r"(?!\w)"
 )
 """URLs, e-mail addresses and names of hosts."""
+_PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
+"""Every address contains one of these, most sentences none: looking for them takes a third of the time."""
 
 
 class Loop(NamedTuple):
@@ -101,12 +103,12 @@ def lost_addresses(source: str, output: str) -> tuple[str, ...]:
 
 def find_addresses(text: str) -> list[str]:
     """URLs, e-mail addresses and host names, in order."""
-    return ADDRESS.findall(text)
+    return ADDRESS.findall(text) if _PART_OF_ADDRESS.search(text) else []
 
 
 def without_addresses(text: str) -> str:
     """The text with a space in place of each address."""
-    return ADDRESS.sub(" ", text)
+    return ADDRESS.sub(" ", text) if _PART_OF_ADDRESS.search(text) else text
 
 
 def unknown_share(text: str, alphabet: frozenset[str]) -> float:

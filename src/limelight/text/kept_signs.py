@@ -43,6 +43,7 @@ _ENDS = ".,;:!?()'\"\u2026"
 _OF_TEXT = frozenset(f"{_ENDS}/%\u00bf\u00a1\u00b4`")
 """Punctuation of sentences; dashes and quotation marks have categories of their own."""
 _OF_CODE = frozenset("{}[]\\@#")
+_NO_WORD = re.compile(r"[^\w\s.,;:!?'\"-]")
 _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
 
@@ -111,8 +112,9 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
 
 
 def _symbols(text: str) -> Iterator[str]:
-    for place, character in enumerate(text):
-        sign = normalize("NFKC", character) if character >= "\uff00" else character
+    for match in _NO_WORD.finditer(text):
+        place = match.start()
+        sign = normalize("NFKC", match[0]) if match[0] >= "\uff00" else match[0]
         if sign in _OF_CODE or (len(sign) == 1 and category(sign) in ("So", "Sm", "Sc")):
             beside = f"{text[max(0, place - 2) : place].strip()[-1:]}{text[place + 1 : place + 3].strip()[:1]}"
             if not any(map(str.isnumeric, beside)):
