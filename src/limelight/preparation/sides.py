@@ -116,7 +116,8 @@ def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str
             lines = [sample[row].line for row in np.flatnonzero(strange).tolist()]
             share = f"{100 * strange.mean():.0f} % of the pairs, from line {lines[0]:,} to {lines[-1]:,},"
             findings.append(f"{name}: {share} {advice}")
-            bad = strange
+            if fault is is_swapped:  # other languages may be names, or terms: they are only told
+                bad = strange
             break
     measured, misaligned = "", list[Stretch]()
     words_of_sides = words_in(sample)
