@@ -100,7 +100,11 @@ class _Tile(ABC):
         """Add all products of rows from `first` on to the sums of each row and block."""
 
     @abstractmethod
-    def output(self, row: Value, total: Value, lane: Value) -> Value:
+    def scale_of(self, row: Value) -> Any:
+        """What turns the sums of a row into its outputs."""
+
+    @abstractmethod
+    def output(self, total: Value, lane: Value, scale: Any) -> Value:
         """The outputs from a sum, without their biases."""
 
     def write(self, rows: int, block: Value, blocks: Value) -> None:
@@ -125,9 +129,10 @@ class _Tile(ABC):
 
     def _store(self, number: int, sums: list[Value], block: Value, *, whole: bool) -> None:
         """Write the outputs of a row of the tile."""
+        scale = self.scale_of(self.first + number)
         for inside, total in enumerate(sums):
             lane = (block + inside) * LANES
-            output = self.output(self.first + number, total, lane) + self.biases.load(lane)
+            output = self.output(total, lane, scale) + self.biases.load(lane)
             left = self.outputs - lane
             mask = None if whole else lanes_below((left < LANES).select(left, LANES))
             index = self.start + self.stride * number + lane
@@ -152,7 +157,10 @@ class _NumberTile(_Tile):
                 for register, weight in zip(of_row, weights, strict=True):
                     register.add_product(given.in_all_lanes(), weight)
 
-    def output(self, row: Value, total: Value, lane: Value) -> Value:
+    def scale_of(self, row: Value) -> None:
+        pass
+
+    def output(self, total: Value, lane: Value, scale: None) -> Value:
         return total
 
 
@@ -178,12 +186,14 @@ class _ByteTile(_Tile):
                 for register, weight in zip(of_row, weights, strict=True):
                     register.value = call("llvm.x86.avx512.vpdpbusd.512", INTEGERS, register.value, given, weight)
 
-    def output(self, row: Value, total: Value, lane: Value) -> Value:
-        scale, zero_point = (
-            part.load(row, kind=ir.FloatType()).in_all_lanes() for part in (self.input_scales, self.zero_points)
-        )
+    def scale_of(self, row: Value) -> list[Value]:
+        parts = self.input_scales, self.zero_points
+        return [part.load(row, kind=ir.FloatType()).in_all_lanes() for part in parts]
+
+    def output(self, total: Value, lane: Value, scale: list[Value]) -> Value:
+        factor, zero_point = scale
         exact = total.convert("sitofp", NUMBERS) - zero_point * self.sums.load(lane)
-        return exact * scale * self.scales.load(lane)
+        return exact * factor * self.scales.load(lane)
 
     def _add_folded(self, first: int, sums: list[list[Register]], block: Value, groups: Value) -> None:
         """The same with AVX2 instructions, `FOLD` groups at a time: products of bytes are added in pairs, and `FOLD` of

@@ -132,7 +132,7 @@ def _advance(
     is_byte: npt.NDArray[np.bool_], kept: Integers,
 ) -> int:  # fmt: skip
     """One step of `BeamSearch.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
-    slot, and become those after it, `kept` their parents. Without a next position of a slot nothing is changed."""
+    slot, and become those after it if it goes on, and `kept` their parents."""
     sums, gained, indices = best[0][slot], best[1][slot], best[2][slot]
     width = len(before)
     count = 2 * width if width > 1 else 1
@@ -220,9 +220,9 @@ def search_sentences(
             own, outcome = _trellis_at(trellis, sentence), UNDECIDED
             if is_sound:
                 search, position, before = _search_at(searches, sentence), past.ages[slot] - 1, log_probabilities[slot]
-                kept[0] = np.arange(width)
                 outcome = _advance(search, own, position, best, slot, classes, before, is_byte, kept[0])
-                follow_parents(past.ancestors[slot : slot + 1], kept, past.ages[slot : slot + 1])
+                if width > 1 and outcome == GOES_ON:
+                    follow_parents(past.ancestors[slot : slot + 1], kept, past.ages[slot : slot + 1])
             if outcome == UNDECIDED:
                 own.counts[2] = -1
             if outcome != GOES_ON:

@@ -191,13 +191,14 @@ def prepare_inputs(given: Numbers, linear: Weights) -> Inputs:
     weights of additional inputs are zero."""
     rows, is_int8 = -(-len(given) // GROUP) * GROUP, len(linear.numbers) == 0
     values = np.empty((rows if is_int8 else 0, linear.values.shape[1] * GROUP), dtype=np.uint8)
-    numbers = np.empty((0 if is_int8 else rows, given.shape[1]), dtype=np.float32)
     scales, zero_points = np.zeros(rows, dtype=np.float32), np.zeros(rows, dtype=np.float32)
-    for row in range(len(given)):
-        if is_int8:
+    if is_int8:
+        for row in range(len(given)):
             scales[row], zero_points[row] = _to_bytes(given[row], values[row])
-        else:
-            numbers[row] = given[row]
+        return Inputs(values, scales, zero_points, given)
+    numbers = np.empty((rows, given.shape[1]), dtype=np.float32)
+    for row in range(len(given)):
+        numbers[row] = given[row]
     if linear.rounds:
         bits = numbers.view(np.uint32)
         for row in range(len(given)):
