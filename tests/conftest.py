@@ -35,7 +35,21 @@ KEPT = {"test_disk.py", "test_hostile_folders.py", "test_kills.py", "test_signal
 GRIDS = {"decoding", "inference", "models", "properties"}
 """Folders in which the cases of a test are models times settings."""
 SMALL_GRID = 16
-COMPILED = {f"limelight.inference.cpu.{name}" for name in ("attention", "best_tokens", "int8", "largest_sums", "simd")}
+COMPILED = {
+    f"limelight.inference.cpu.{name}"
+    for name in [
+        "attention",
+        "best_tokens",
+        "forward",
+        "lanes",
+        "network",
+        "products",
+        "search",
+        "ssru",
+        "vectors",
+        "weights",
+    ]
+}
 
 
 class Unchecked(MetaPathFinder):
