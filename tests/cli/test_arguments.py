@@ -138,7 +138,7 @@ def test_columns_of_a_table_are_chosen_by_number_or_name_in_either_order(given: 
     [corpus] = corpora([f"{tmp_path}/{file}:{','.join(columns.split(',')[::-1])}"], "de", "en", "--train")
     assert [(pair.target, pair.source) for pair in read_pairs(corpus.files, *sides_of(corpus))] == pairs
     [corpus] = corpora([f"{tmp_path}/{file}:{columns.split(',')[0]},nine"], "", "", "--train")
-    with pytest.raises(UserError, match=r"no column nine|no 'nine'"):
+    with pytest.raises(UserError, match=r"no column nine|no text 'nine'"):
         list(read_pairs(corpus.files, *sides_of(corpus)))
 
 

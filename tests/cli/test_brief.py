@@ -14,7 +14,7 @@ LONG = """
 import sys
 from limelight.storage.layout import DEFAULT
 from limelight.cli.models import Machine, open_translator
-translator = open_translator([DEFAULT], Machine(), brief=False)
+translator = open_translator([DEFAULT], Machine(device=None, threads=None), brief=False)
 print(sys.modules.get("numba") is not None, type(translator.searched).__name__)
 """
 BRIEF = """

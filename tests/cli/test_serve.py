@@ -157,8 +157,8 @@ def test_an_address_that_is_taken_is_told(trained: Path, limelight: Limelight) -
 
 def test_a_reload_that_is_asked_for_too_early_ends_nothing() -> None:
     code = (
-        "import os, signal, sys; from limelight.cli import serve; begun = serve._named\n"
-        "serve._named = lambda words: (os.kill(os.getpid(), signal.SIGHUP), os._exit(7))\n"
+        "import os, signal, sys; from limelight.cli import serve; begun = serve.named_models\n"
+        "serve.named_models = lambda words: (os.kill(os.getpid(), signal.SIGHUP), os._exit(7))\n"
         "from limelight.cli.app import main; sys.argv = ['limelight', 'serve']; main()"
     )
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
