@@ -10,7 +10,7 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import MASKED, Panel, draw, picture_bytes
+from limelight.inspection.heatmap import Panel, draw, picture_bytes
 from limelight.inspection.views import draw_average, draw_grid
 from tests.inspection.fakes import random_map
 
@@ -75,22 +75,6 @@ def test_a_very_long_sentence_still_fits_in_a_picture(tmp_path):
 def test_any_piece_can_be_a_label_without_a_warning(piece, form):
     figure = draw_weights(np.eye(2, dtype=np.float32), [piece, "a"], ["b", piece], title=piece.replace("\ud800", ""))
     assert len(picture_bytes(figure, form)) > 1000
-
-
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_masked_cells_are_gray_and_no_weight_is(seed, theme, tmp_path):
-    attention = random_map(seed, target="ef g")
-    figure = draw_average(attention, "decoder_self", theme=theme)
-    (tmp_path / "map.png").write_bytes(picture_bytes(figure, "png"))
-    pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
-    gray = round(float(MASKED[theme]) * 255)
-    size = len(attention.read_pieces)
-    share = (np.abs(pixels - gray).max(axis=-1) <= 1).sum() / (0.3 * 150) ** 2
-    assert share == pytest.approx(size * (size - 1) / 2, rel=0.1), "as much gray as there are masked cells"
-    unmasked = draw_average(attention, "cross", theme=theme)
-    (tmp_path / "map.png").write_bytes(picture_bytes(unmasked, "png"))
-    pixels = (imread(tmp_path / "map.png")[..., :3] * 255).round()
-    assert (np.abs(pixels - gray).max(axis=-1) <= 1).mean() < 0.01
 
 
 def test_the_sentence_and_the_model_stand_in_the_title(seed):

@@ -134,25 +134,6 @@ def test_a_head_that_is_off_is_off_as_in_python():
     assert plain["translation"]["log_probability"] != document["translation"]["log_probability"]
 
 
-@pytest.mark.parametrize("config", [transformer(), recurrent()], ids=["transformer", "recurrent"])
-def test_a_temperature_makes_weights_sharper_or_flatter(config):
-    one = translator(config)
-    name, head = "decoder.0.cross", 0
-    plain, changed = (Question(TEXT, target=(5, 6, 7), temperature=given) for given in ({}, {name: {head: 0.25}}))
-    before, after = (array(head_weights(one, each, "cross", 0, head)).astype(np.float64) for each in (plain, changed))
-    powers = before**4  # softmax(s / t) is softmax(s)^(1 / t), brought to a sum of one
-    np.testing.assert_allclose(after, powers / powers.sum(axis=1, keepdims=True), atol=1e-5)
-    found = look_up_in(one, changed, "cross", 0, head, 2)
-    np.testing.assert_allclose(array(found["weights"]), after[2], atol=1e-6)
-    if "products" in found:
-        np.testing.assert_allclose(array(found["products"]) * found["scale"], array(found["scores"]), atol=1e-5)
-    document = explain(one, Question(TEXT, beam_size=2, temperature={name: {head: 0.25}}))
-    jsonschema.validate(json.loads(json.dumps(document)), SCHEMA)
-    (best,) = [node for node in document["beam"]["nodes"] if node.get("best")]
-    if best["state"] == "ended":  # the search, step by step, and teacher forcing see the same heads
-        assert best["log_probability"] == pytest.approx(document["translation"]["log_probability"], abs=1e-3)
-
-
 def test_measures_are_those_of_inspection():
     one, question = translator(), Question(TEXT, target=(5, 6, 7), off={"decoder.0.cross": [1]})
     found = measured(one, question)

@@ -2,17 +2,14 @@
 
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
 
 from limelight.config import (
-    BatchingConfig,
     DecoderOnlyConfig,
     ModelConfig,
     RecurrentLanguageModelConfig,
-    RunConfig,
 )
 from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
@@ -20,8 +17,6 @@ from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import LanguageModel
 from limelight.pipelines.generator import TextGenerator
-from limelight.pipelines.load import load_generator
-from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, decode_text, encode_text
 
@@ -223,20 +218,3 @@ def test_texts_are_written_side_by_side(seed: int) -> None:
 def test_settings_out_of_bounds_are_told_before_any_work(options: dict, message: str, seed: int) -> None:
     with pytest.raises(UserError, match=message):
         TextGenerator(exact(ROTARY), CHARACTERS, window=6).write("the", **options)
-
-
-def save(folder: Path, config: ModelConfig) -> Path:
-    run = RunConfig(model=config, batching=BatchingConfig(block=8))
-    save_model(folder / "best", build_model(config, CHARACTERS), CHARACTERS, run, notes={}, card="")
-    return folder
-
-
-@pytest.mark.parametrize(("config", "window"), [(ROTARY, 8), (LEARNED, 8), (CELLS, None)])
-def test_a_folder_is_all_it_takes(tmp_path: Path, config: ModelConfig, window: int | None, seed: int) -> None:
-    folder = save(tmp_path / "run", config)
-    generator = load_generator(folder, torch.device("cpu"))
-    assert generator.window == window
-    found = generator.generate("the", max_tokens=12)
-    assert load_generator(str(folder), precision="fp32").generate("the", max_tokens=12) == found
-    with pytest.raises(UserError, match="unknown precision 'int4'"):
-        load_generator(folder, precision="int4")

@@ -127,7 +127,7 @@ def probe(
                 hooks.callback(owner.attend.register_forward_hook(hook, with_kwargs=True, prepend=True).remove)
         for name, layer, enters in layers:
             if states or name in changes:
-                hook = here((_enter if enters else _leave)(seen.states, name, changes.get(name)))
+                hook = here(_keep(seen.states, name, changes.get(name)))
                 register = layer.register_forward_pre_hook if enters else layer.register_forward_hook
                 hooks.callback(register(hook).remove)
         for name, module in (modules or {}).items():
@@ -196,18 +196,13 @@ def _record(calls: list[Attended]) -> Callable[..., Any]:
     return hook
 
 
-def _enter(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
-    def hook(_: nn.Module, given: tuple[Any, ...]) -> Any:
-        states[name] = given[0] if change is None else change(given[0])
-        return states[name], *given[1:]
+def _keep(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
+    """A hook before a layer, which replaces its input, or after it, which has the output, too."""
 
-    return hook
-
-
-def _leave(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
-    def hook(_: nn.Module, given: tuple[Any, ...], output: Tensor) -> Tensor:
-        states[name] = output if change is None else change(output)
-        return states[name]
+    def hook(_: nn.Module, given: tuple[Any, ...], *output: Tensor) -> Any:
+        state = output[0] if output else given[0]
+        states[name] = state if change is None else change(state)
+        return states[name] if output else (states[name], *given[1:])
 
     return hook
 
