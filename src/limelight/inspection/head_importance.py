@@ -7,9 +7,8 @@ of the output of head h, there are two measures:
     gradient    sum_x |d L_x / d xi_h| / tokens      one pass forward and backward for all heads
 
 L_x is the sum over the tokens of sentence x. The gradient is the importance score of Michel, Levy and Neubig 2019, "Are
-Sixteen Heads Really Better than One?", equation 2, per token: to first order, removing h changes L_x by it. They divide
-the scores of each attention by their l2 norm (`normalized`); the order of heads of several attentions is nearer to that
-of removals without it (docs/inspection.md).
+Sixteen Heads Really Better than One?", equation 2, per token: to first order, removing h changes L_x by it. They also
+divide the scores of each attention by their l2 norm.
 
 A positive number says that the head is needed for these translations, and a negative one that they are more probable
 without it. Heads do the work of others that are removed, so that numbers of single heads do not add up.
@@ -124,14 +123,6 @@ def gradient_scores(model: Seq2Seq, corpus: Sequence[Rows]) -> dict[Head, float]
                     sums[Head(name, number)] += value
     count = float(token_counts(corpus).sum())
     return {head: value / count for head, value in sums.items()}
-
-
-def normalized(scores: Mapping[Head, float]) -> dict[Head, float]:
-    """Scores divided by the l2 norm of those of their attention, as Michel et al. compare heads of several layers."""
-    norms: dict[str, float] = {}
-    for head, score in scores.items():
-        norms[head.attention] = norms.get(head.attention, 0.0) + score**2
-    return {head: score / norms[head.attention] ** 0.5 if score else 0.0 for head, score in scores.items()}
 
 
 def removal_order(scores: Mapping[Head, float]) -> list[Head]:
