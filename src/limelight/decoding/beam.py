@@ -186,7 +186,7 @@ class BeamSearch(Search):
         for row, rank in np.argwhere(heads) if heads.any() else ():
             slot, kept = int(slots[row]), self.requests[slots[row]].settings.kept
             length, log_probability = int(self.positions[slot]), float(scores[row, rank])
-            ended = self.hypothesis(slot, parents[row, rank], length, log_probability, finished=True)
+            ended = self.hypothesis(slot, int(parents[row, rank]), length, log_probability, finished=True)
             self.finished[slot] = sorted([*self.finished[slot], ended], key=lambda other: -other.score)[:kept]
             self.endings[slot] += 1
             if len(self.finished[slot]) == kept:
