@@ -31,21 +31,18 @@ Public signatures give full shapes, with these names only:
 | out        |        | outputs of a linear layer                                         |
 | some       |        | some of the outputs of a linear layer                             |
 | layers     |        | recurrent layers, the lowest first                                |
-| states     |        | hidden states of a stack: its input's, then each layer's          |
 | summary    |        | width of a recurrent encoder's final state                        |
 | features   |        | input width of the output projection                              |
 | vocab      | V      | output classes: the tokens of the vocabulary without padding      |
 | labels     |        | labels that a classifier chooses among                            |
 | classes    |        | output classes: tokens, or labels                                 |
 | columns    |        | keys and values in a state: `width` of them for each step         |
+| room       |        | keys and values for which a state has memory                      |
 | rank       |        | continuations in order, the best first                            |
 | pieces     |        | tokens of one sentence                                            |
 | kept       |        | sentences that are kept                                           |
 | fresh      |        | sentences that join                                               |
 | slots      |        | slots of sentences in a state                                     |
-| block      |        | blocks of a vocabulary                                            |
-| inside     |        | classes of a block                                                |
-| tail       |        | classes after the last whole block                                |
 
 `Float[Tensor, "batch source model"]` is a comment in production and a check in every test run, where the import hook of
 jaxtyping verifies each annotated call (see `tests/conftest.py`). `...` stands for any leading axes.

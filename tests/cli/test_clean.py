@@ -102,7 +102,7 @@ def test_no_output_is_written_if_no_pair_is_left(
         (("a.tsv", "-o", "b.tmx"), "names its languages"),
         (("a.tsv", "-o", "b.tsv", "-o", "c.tsv"), "holds both sides: give it alone"),
         (("a.tsv", "-o", "b.en", "-o", "b.en"), "-o b.en: is given for both sides"),
-        (("a.tsv", "--from", "en", "-o", "b.tsv"), "--source LANG"),
+        (("a.tsv", "--from", "en", "-o", "b.tsv"), "no such option: --from"),
         (("missing.tsv", "-o", "b.tsv"), "missing.tsv"),
         (("a.tsv", "-o", "nowhere/b.tsv"), "nowhere/b.tsv: cannot be written: no such file or directory"),
     ],

@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.models import ParameterInfo
 
 import limelight
 from limelight.cli.job import Job
@@ -51,7 +53,8 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
 
 
 def job(**given: Any) -> Job:
-    return Job(**given, search=Search(), drawing=Drawing(), machine=Machine())
+    plain = {each.name: each.default.default for each in fields(Job) if isinstance(each.default, ParameterInfo)}
+    return Job(**{**plain, **given}, search=Search(), drawing=Drawing(), machine=Machine())
 
 
 def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typ
     ("words", "message"),
     [
         (["A dog."], "there is no [MASK] in this text: write it in place of the token to predict"),
-        (["[MASK]", "--top", "0"], "0 is not a whole number from 1 up"),
+        (["[MASK]", "--top", "0"], "0 should be greater than or equal to 1"),
         (["[MASK]", "--model", "{filling}"], "2 models: this command takes one model; give --model once"),
     ],
 )

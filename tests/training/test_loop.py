@@ -105,8 +105,7 @@ def test_the_last_validation_fits_into_the_minutes(
     config = tiny_run(tmp_path / "text", max_steps=None, max_minutes=5.0, validate_every=None, average=1)
     config = with_training(config, fit_to_budget=True, warmup=1000)
     progress = train(config, tmp_path / "run")
-    said = capsys.readouterr().err
-    assert said.count("about 30 updates in 5 minutes: ") == 1  # after 30 s, before a validation was measured
+    capsys.readouterr()
     lines = log_of(tmp_path / "run")
     ends = [(line["event"], line["step"], line["seconds"]) for line in lines if line["event"] != "training"]
     assert ends == [("validation", 15, 175.0), ("final", 25, 300.0)]
