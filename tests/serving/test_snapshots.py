@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 import limelight
+from limelight.config import load_config
 from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.snapshots import MAX_LOADED, Snapshots, validation_curve
+from limelight.preparation.kept import kept_pairs, validation_sentences
 from limelight.serving.links import Loading
 from limelight.storage.layout import find_snapshots
 from tests.serving.helpers import Running, running
@@ -41,6 +43,17 @@ def service(runs: Path) -> Iterator[Running]:
     names = ("run", "writer", "filler")
     with running({name: Loading(str(runs / name), device="cpu", name=name) for name in names}) as found:
         yield found
+
+
+def test_the_page_is_given_sentences_of_the_run(service: Running, runs: Path) -> None:
+    """Validation sentences by language, at most four; none of a model folder."""
+    found = {each["name"]: each["examples"] for each in service.get("/api/v1/models").value["models"]}
+    kept = [pair.source for pair in kept_pairs(runs / "run", "valid-0")]
+    (first, *_) = found["run"].values()
+    assert 1 <= len(first) <= 4
+    assert set(first) <= set(kept)
+    assert validation_sentences(runs / "run" / "best", load_config(runs / "run" / "config.yaml").data.valid) == {}
+    assert found["writer"] == {}
 
 
 def array(packed: dict[str, Any]) -> np.ndarray:

@@ -190,9 +190,9 @@ function drawExamples(context, examples, input) {
   const { store } = context;
   const there =
     useOf(context) === "translate"
-      ? (EXAMPLES[store.get("from")] ?? []).filter((text) => text !== store.get("text")).slice(0, 2)
+      ? examplesOf(context).filter((text) => text !== store.get("text")).slice(0, 2)
       : [];
-  const typed = store.get("text") && !Object.values(EXAMPLES).flat().includes(store.get("text"));
+  const typed = store.get("text") && !isExample(context, store.get("text"));
   examples.hidden = !there.length || Boolean(typed);
   const take = (text) => {
     store.set({ ...NEW, text });
@@ -344,12 +344,24 @@ const options =
     );
   };
 
-const example = (context) => TEXTS[useOf(context)] ?? EXAMPLES[context.store.get("from")]?.[0] ?? "";
+const example = (context) => TEXTS[useOf(context)] ?? examplesOf(context)[0] ?? "";
+
+/** Sentences of the language: those that the run of the model was validated with, before our own. */
+function examplesOf({ store, models }) {
+  const from = store.get("from");
+  const { examples = {} } = models.find(({ name }) => name === store.get("model")) ?? {};
+  return examples[from]?.length ? examples[from] : (EXAMPLES[from] ?? []);
+}
+
+const isExample = ({ models }, text) =>
+  [EXAMPLES, TEXTS, ...models.map(({ examples = {} }) => examples)]
+    .flatMap((texts) => Object.values(texts).flat())
+    .includes(text);
 
 function choose(context, value, input) {
   const { store } = context;
   const [model, from, to] = JSON.parse(value);
-  const given = !input.value || [...Object.values(EXAMPLES).flat(), ...Object.values(TEXTS)].includes(input.value);
+  const given = !input.value || isExample(context, input.value);
   store.set({ ...NEW, model, from, to, snapshot: 0, hold: 0 });
   if (given) store.set({ text: example(context) || input.value });
 }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from limelight.batching.store import DESCRIPTION, described, store_matches
+from limelight.config import Corpus, known_languages
 from limelight.errors import RunError
 from limelight.files import write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
@@ -74,6 +75,20 @@ def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], *, files: Sequence[s
 def kept_pairs(run: Path, name: str) -> list[Pair]:
     """The pairs as stored by `keep_pairs`. Raises `RunError` if the file is damaged."""
     return _read(run, name)[0]
+
+
+def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 4) -> dict[str, list[str]]:
+    """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
+    found: dict[str, list[str]] = {}
+    for number, corpus in enumerate(corpora):
+        pairs = kept_pairs(run, f"valid-{number}") if _pairs_file(run, f"valid-{number}").exists() else []
+        languages = known_languages(corpus)
+        for pair in pairs:
+            for language, text in zip(languages, (pair.source, pair.target), strict=True):
+                texts = found.setdefault(language, [])
+                if len(texts) < most and 4 <= len(text.split()) <= 14 and text not in texts:
+                    texts.append(text)
+    return found
 
 
 def resumed_pairs(run: Path, name: str, files: Sequence[str], fingerprint: Callable[[], str], say: Say) -> list[Pair]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from limelight.child import Inbox, Send
+from limelight.config import load_config
 from limelight.config.directions import UNNAMED
 from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
@@ -21,12 +23,13 @@ from limelight.pipelines.load import load
 from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
+from limelight.preparation.kept import validation_sentences
 from limelight.serving.engine import Engine
 from limelight.serving.links import Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log, log_warnings
 from limelight.serving.translation import TranslationEngine
 from limelight.serving.writing import TextEngine
-from limelight.storage.layout import DETECTOR, find_model
+from limelight.storage.layout import CONFIG, DETECTOR, find_model
 from limelight.storage.tables import read_detector
 
 SWITCH = 1e-5
@@ -91,7 +94,9 @@ def _translating(found: Translator, loading: Loading, device: torch.device, send
     tasks = [Task(number, "translate", [text], {**languages, **more}) for number, (text, more) in enumerate(FORMS, 1)]
     for some in (tasks[:1], tasks[1:]):  # the first one alone, as on a service that has little to do
         warm_up(lambda heard: TranslationEngine(found, heard), some)
-    send(Report(0, "loaded", description(found, pivot=loading.pivot, snapshots=len(snapshots.updates))))
+    known = description(found, pivot=loading.pivot, snapshots=len(snapshots.updates))
+    valid = load_config(find_model(loading.folder) / CONFIG).data.valid
+    send(Report(0, "loaded", known | {"examples": validation_sentences(Path(loading.folder), valid)}))
     return TranslationEngine(found, send, detector, snapshots, memory)
 
 

@@ -194,7 +194,8 @@ async def models(call: Call) -> JsonObject:
     """List the models and the limits of the service.
 
     A direction has the language through which texts are translated, empty for a direct one; `decoding` are the search
-    settings of a request that names none, `snapshots` the number of snapshots of the model's run.
+    settings of a request that names none, `snapshots` the number of snapshots of the model's run, `examples` some
+    validation sentences of the run by language.
     """
     found, limits = [], call.service.limits
     for model in call.service.catalog.models:
@@ -207,6 +208,7 @@ async def models(call: Call) -> JsonObject:
                 "snapshots": model.pool.info.get("snapshots", 0),
                 "directions": [{"source": one, "target": other, "through": through} for one, other, through in ways],
                 "decoding": model.pool.info.get("decoding", {}),
+                "examples": model.pool.info.get("examples", {}),
             }
         )
     bounds = {name: getattr(limits, name) for name in ("characters", "texts", "beam", "n_best")}
