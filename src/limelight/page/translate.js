@@ -190,7 +190,9 @@ function drawExamples(context, examples, input) {
   const { store } = context;
   const there =
     useOf(context) === "translate"
-      ? examplesOf(context).filter((text) => text !== store.get("text")).slice(0, 2)
+      ? examplesOf(context)
+          .filter((text) => text !== store.get("text"))
+          .slice(0, 2)
       : [];
   const typed = store.get("text") && !isExample(context, store.get("text"));
   examples.hidden = !there.length || Boolean(typed);

@@ -132,10 +132,6 @@ def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | Non
 Head = tuple[int, int, bool]
 """Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
 
-Places = Mapping[str, Sequence[int | None]]
-"""For each attention (`decoder.0.cross`) of a model whose heads were removed or reordered their former numbers; None is
-a new one."""
-
 
 class _Heads(Table):
     class Row(BaseModel):
@@ -166,17 +162,6 @@ def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
         if not (0 <= row.layer < layers and 0 <= row.head < heads):
             raise _refused(path, ValueError(f"layer {row.layer} has no head {row.head}"))
     return [(row.layer, row.head, row.reads) for row in rows]
-
-
-def renumbered(heads: Sequence[Head], places: Places) -> list[Head]:
-    """The heads by their new numbers; empty if one of them is gone."""
-    found = []
-    for layer, number, reads in heads:
-        there = list(places.get(f"decoder.{layer}.cross", ()))
-        if number not in there:
-            return []
-        found.append((layer, there.index(number), reads))
-    return found
 
 
 @dataclass(frozen=True)
