@@ -214,3 +214,12 @@ def test_lines_that_are_unsure_are_counted_and_the_worst_are_shown(
     assert limelight("translate", "--model", trained, "--json").err == ""
     typed(b"A bird.\n")
     assert limelight("translate", "--model", trained).err == ""
+
+
+def test_the_sample_of_least_risk_is_printed(limelight: Limelight, trained: Path) -> None:
+    words = ["translate", "--model", trained, "--text", "one two three"]
+    drawn = limelight(*words, "--sample", "--seed", 3, "--n-best", 6).out.splitlines()
+    ended = limelight(*words, "--mbr", 6, "--seed", 3)
+    assert ended.code == 0, ended.err
+    assert ended.out.rstrip("\n") in [line.split(" ||| ")[1] for line in drawn]
+    assert limelight(*words, "--mbr", 6, "--n-best", 2).code == 2

@@ -68,6 +68,13 @@ class Job:
     precision: options.Precision = options.PRECISION
     shortlist: bool = options.SHORTLIST
     sample: bool = options.SAMPLE
+    mbr: int | None = option(
+        "Draw N samples of each line and print the one that is most like the others (minimum Bayes risk with chrF).",
+        "N",
+        panel=options.SAMPLING,
+        min=2,
+        max=1000,
+    )
     drawing: options.Drawing
     everything: bool = flag("In bilingual documents, also translate segments that have a translation.", "--all")
     protect: options.Words = option(
@@ -140,19 +147,22 @@ class Job:
                 f"--n-best {self.n_best}: there are at most as many as the beam size, and --beam is "
                 f"{self.search.beam}; increase it"
             )
+        if self.mbr is not None and (self.n_best > 1 or self.is_corpus or (self.workers or 1) > 1):
+            raise UserError("--mbr: one translation of each line, by one process; leave out --n-best and --workers")
         if self.protect:
             from limelight.text.protectors import pattern
 
             for each in self.protect:
                 pattern(each)
         names = (
-            *("source_lang", "target_lang", "lines", "formality", "domain", "n_best", "no_repeat_ngram"),
+            *("source_lang", "target_lang", "lines", "formality", "domain", "no_repeat_ngram"),
             *("repetition_penalty", "must_include", "must_not_include", "batch_tokens"),
         )
         return {
             **self.search.given(),
             **{name: getattr(self, name) for name in names},
-            "sampling": self.drawing.sampling(sample=self.sample, why=options.NEEDS_SAMPLE),
+            "n_best": self.mbr or self.n_best,
+            "sampling": self.drawing.sampling(sample=self.sample or self.mbr is not None, why=options.NEEDS_SAMPLE),
             "guards": not self.no_guards,
             "pivot": not self.no_pivot,
             "protect": False if self.no_protect else self.protect or None,

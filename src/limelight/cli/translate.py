@@ -85,7 +85,7 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     texts = live_lines_of(file, text)
     with lines_to(job.file) as write:
         found = None
-        if job.workers != 1 and (job.workers or file is not None):
+        if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
             from limelight.cli.corpus import by_processes
 
             texts, found = by_processes(texts, job, file)
@@ -99,7 +99,12 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
             from limelight.corpus.worker import Done
             from limelight.corpus.worker import shown as as_lines
 
-            numbered = enumerate(translator.translate_stream(texts, **options))
+            each_text = translator.translate_stream(texts, **options)
+            if job.mbr is not None:
+                from limelight.evaluation.mbr import least_risk
+
+                each_text = map(least_risk, each_text)
+            numbered = enumerate(each_text)
             found = (
                 Done(as_lines(each, number, job.form), each.warnings, each.confidence) for number, each in numbered
             )

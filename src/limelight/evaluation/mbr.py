@@ -1,0 +1,16 @@
+"""Minimum Bayes risk decoding (Eikema and Aziz 2020): of several samples the one that is most like all of them."""
+
+from collections import Counter
+from dataclasses import replace
+
+from limelight.evaluation.metrics import sentence_scorer
+from limelight.pipelines.translation import Translation
+
+
+def least_risk(translation: Translation) -> Translation:
+    """Of a translation and its alternatives, which are samples, the one with the highest mean chrF2 against all of
+    them: an estimate of its expected utility under the model."""
+    samples = (translation, *translation.alternatives)
+    count, score = Counter(each.text for each in samples), sentence_scorer("chrf")
+    utility = {text: sum(times * score(text, other) for other, times in count.items()) for text in count}
+    return replace(max(samples, key=lambda each: utility[each.text]), alternatives=())
