@@ -47,7 +47,6 @@ def run_with(parent: Path, folder: Path) -> RunConfig:
         update={
             "begin_with": str(folder / "model"),
             "data": DataConfig(**corpora),
-            "tokens": config.tokens.model_copy(update={"sampling": 0.1}),
         }
     )
 
@@ -79,7 +78,7 @@ def test_the_first_validation_is_that_of_the_model_there(parent: Path, tmp_path:
 
 
 @pytest.mark.slow
-def test_it_learns_with_sampled_sub_words_and_goes_back(parent: Path, tmp_path: Path) -> None:
+def test_it_learns_and_goes_back(parent: Path, tmp_path: Path) -> None:
     config = run_with(parent, tmp_path)
     rates = {"learning_rate": 1e-2, "warmup": 5, "validate_every": 20, "label_smoothing": 0.0}
     go(config, tmp_path / "run", max_steps=60, precision="fp32", device="cpu", best_by="loss", **rates)

@@ -27,6 +27,9 @@ class Tagging:
     def __getattr__(self, name: str) -> object:
         return getattr(self.tokenizer, name)
 
+    def encode(self, text: str) -> list[int]:
+        return self.encode_batch([text])[0]
+
     def encode_batch(self, texts: list[str]) -> list[list[int]]:
         tag = self.tokenizer.reserved_id(BACK_TRANSLATED)
         return [[tag, *row] for row in self.tokenizer.encode_batch(texts)]

@@ -84,9 +84,10 @@ MAX_PLAIN = 40
 def _plain(codec: Codec, source: MarkedSentence, part: Part, options: Options) -> Part | None:
     """The sentence with its spans as text; None if placeholders are needed at once: for spans that the vocabulary does
     not hold or that have structure, and for searches after which there is no further one."""
-    spans = [source.spans[mark_number(mark)] for mark in PLACEHOLDER.findall(part.text)]
+    numbers = [mark_number(mark) for mark in PLACEHOLDER.findall(part.text)]
+    spans = [source.spans[number] for number in numbers if number < len(source.spans)]  # other marks are the text's own
     is_final = options.search.n_best > 1 or options.search.sampling is not None or any(options.phrases)
-    if not spans or is_final or part.prefix or not options.checks(part.direction):
+    if len(spans) < max(len(numbers), 1) or is_final or part.prefix or not options.checks(part.direction):
         return None
     if not all(each.name == "" and len(each.text) <= MAX_PLAIN and codec.holds(each.text) for each in spans):
         return None
