@@ -87,7 +87,7 @@ def test_serve(run: Path, environment: dict[str, str]) -> None:
             if not line.startswith("{"):  # filelock says that its lock is a soft one
                 continue
             lines.append(line)
-            if json.loads(line)["event"] == "engine_ready":
+            if {json.loads(each)["event"] for each in lines} >= {"engine_ready", "listening"}:
                 break
         (port,) = (json.loads(line)["port"] for line in lines if json.loads(line)["event"] == "listening")
         body = json.dumps({"text": "one two"}).encode()
