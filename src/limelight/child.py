@@ -177,8 +177,9 @@ def end_with_parent() -> None:
 def _run(pipe: Connection, work: str, arguments: tuple[Any, ...]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent ends this process
-    with suppress(OSError, AttributeError):  # Windows has no sessions
-        os.setsid()
+    if hasattr(os, "setsid"):  # Windows has no sessions
+        with suppress(OSError):
+            os.setsid()
     os.dup2(2, 1)
     inbox, sending = Inbox(), threading.Lock()
 

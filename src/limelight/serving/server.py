@@ -189,8 +189,10 @@ async def serve(
             server.force_exit = server.should_exit = True
         asked.set()
 
-    for number, act in ((signal.SIGTERM, stop), (signal.SIGINT, stop), (signal.SIGHUP, reload)):
-        loop.add_signal_handler(number, act)
+    acts = {"SIGTERM": stop, "SIGINT": stop, "SIGHUP": reload}
+    for number, act in ((getattr(signal, name, None), act) for name, act in acts.items()):
+        if number is not None:  # Windows has no SIGHUP
+            _handle(loop, number, act)
     begun()
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     stopping = asyncio.create_task(asked.wait())
@@ -198,6 +200,14 @@ async def serve(
     stopping.cancel()
     await drain(service, server, seconds=drain_seconds, delay=drain_delay)
     await serving
+
+
+def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:
+    """Call `act` in the loop at a signal."""
+    try:
+        loop.add_signal_handler(number, act)
+    except NotImplementedError:  # the loops of Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act) and None)
 
 
 async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
