@@ -59,7 +59,7 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.0, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.4, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 0.5),
     Register("home-assistant", ("de", "fr"), 0.9),
     Register("python-docs", ("fr",), 0.2),

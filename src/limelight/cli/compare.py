@@ -48,13 +48,16 @@ def compare(
 ) -> None:
     """Compare two models, or files of translations, on one test set: BLEU and chrF with significance, scores by length,
     and the sentences that differ most."""
+    from limelight.config import sides_of
+    from limelight.evaluation.compare import compare as compared
+    from limelight.evaluation.metrics import choose_tokenization, target_language
+    from limelight.formats import read_lines, read_pairs
+
     given = corpora(test, source, target, "--test")
     pairs: list[Pair] | None = None
     texts = []
     for name in (first, second):
         if is_path(Path.is_file, name):
-            from limelight.formats import read_lines
-
             texts.append(list(read_lines(Path(name))))
             continue
         folders, configs = find_models([name], pairs=True)
@@ -62,14 +65,10 @@ def compare(
         if len(groups) > 1:
             raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
         [(direction, pairs)] = groups.items()
+        target = target or (direction.target if direction else target_language(configs[0].data))
         translator = open_translator(folders, machine, precision)
         asked = {**languages_of(direction), **search.given()}
         texts.append([each.text for each in translator.translate([pair.source for pair in pairs], **asked)])
-    from limelight.config import sides_of
-    from limelight.evaluation.compare import compare as compared
-    from limelight.evaluation.metrics import choose_tokenization
-    from limelight.formats import read_pairs
-
     if pairs is None:
         pairs = [pair for corpus in given for pair in read_pairs(corpus.files, *sides_of(corpus))]
     chosen = choose_tokenization(target, [pair.target for pair in pairs], wanted=tokenize)

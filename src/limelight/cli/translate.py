@@ -43,6 +43,8 @@ def translate(*, job: Job) -> None:
     file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
     documents = is_of_documents(job, file)
     _ = job.asked, job.found, job.segments  # what is wrong with them is told before anything is loaded
+    if job.mbr is not None:
+        refuse({"--must-include": job.must_include, str(file): documents}, "--mbr: this is for lines without phrases")
     if job.must_include:
         others = {"documents": documents, "--sample": job.sample, "--protect": bool(job.protect),
                   "--glossary": job.glossary is not None}  # fmt: skip
