@@ -1,10 +1,10 @@
-"""The notebooks of the lessons run, and docs/lesson.md has the answers that they print."""
+"""The notebooks of the lessons run, and print the answers that are stored in them."""
 
 import contextlib
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -19,45 +19,37 @@ SLACK = 0.03
 """Absolute, and relative: int8 products differ between processors with and without VNNI."""
 
 
-def cells(path: Path) -> list[str]:
-    """The code of a notebook, whose outputs are not stored."""
+def cells(path: Path) -> list[tuple[str, str]]:
+    """The code of the cells of a notebook, and what they print."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
-    return ["".join(cell["source"]) for cell in code]
+    outputs = [[text for output in cell["outputs"] for text in output["text"]] for cell in code]
+    return [("".join(cell["source"]), "".join(output)) for cell, output in zip(code, outputs, strict=True)]
 
 
-def printed(path: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What it prints, with some of its code replaced."""
-    output = io.StringIO()
+def printed(path: Path, replaced: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
+    """What the cells print, with some of their code replaced."""
     scope: dict[str, object] = {"__name__": path.stem}
-    with contextlib.redirect_stdout(output):
-        for number, code in enumerate(cells(path), start=1):
-            for one, other in replaced.items():
-                code = code.replace(one, other)
+    for number, (code, _) in enumerate(cells(path), start=1):
+        for one, other in replaced.items():
+            code = code.replace(one, other)
+        with contextlib.redirect_stdout(io.StringIO()) as output:
             exec(compile(code, f"{path.name}, cell {number}", "exec"), scope)
-    return output.getvalue()
-
-
-def answers(number: str) -> str:
-    """The printed answers in the part of a lesson."""
-    text = (ROOT / "docs" / "lesson.md").read_text(encoding="utf-8")
-    part = text.partition(f"\n## Lesson {number}:")[2].partition("\n## Lesson ")[0]
-    return "".join(re.findall(r"^```text\n(.*?)^```", part, flags=re.DOTALL | re.MULTILINE))
+        yield output.getvalue()
 
 
 def faults(expected: str, found: str) -> list[str]:
     """Lines that differ in more than the last digits; lines with `about` are measured by training."""
     lines = [[line for line in text.splitlines() if not line.startswith("about")] for text in (expected, found)]
     if len(lines[0]) != len(lines[1]):
-        return [f"{len(lines[0])} lines in docs/lesson.md, {len(lines[1])} printed"]
+        return [f"{len(lines[0])} lines are stored, {len(lines[1])} printed"]
     bad = []
     for one, other in zip(*lines, strict=True):
         words = [re.sub(r"\s+", " ", NUMBER.sub("0", line)) for line in (one, other)]
         numbers = [[float(each) for each in NUMBER.findall(line)] for line in (one, other)]
         near = all(abs(here - there) <= SLACK * max(1, abs(here)) for here, there in zip(*numbers, strict=False))
         if words[0] != words[1] or not near:
-            bad.append(f"{one!r} in docs/lesson.md, {other!r} printed")
+            bad.append(f"{one!r} is stored, {other!r} printed")
     return bad
 
 
@@ -74,5 +66,7 @@ SOONER = {"updates: int = 300": "updates: int = 100", "+ 0.15": "+ 0.05"}
 @pytest.mark.slow
 @pytest.mark.skipif(DEFAULT not in bundled_models(), reason="needs the bundled model")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_prints_the_answers_of_its_lesson(path: Path) -> None:
-    assert faults(answers(path.stem.split("_")[1]), printed(path, SOONER)) == []
+def test_a_notebook_prints_the_answers_that_are_stored_in_it(path: Path) -> None:
+    stored = "".join(output for _, output in cells(path))
+    assert stored
+    assert faults(stored, "".join(printed(path, SOONER))) == []
