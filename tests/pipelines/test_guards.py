@@ -8,10 +8,11 @@ import pytest
 
 from limelight.config import Direction
 from limelight.decoding.constraints import Constraints, Phrase
-from limelight.decoding.request import Hypothesis, Request, SearchSettings
+from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.pipelines.codec import Codec, Part, Prepared, Steps, once
+from limelight.pipelines.codec import Codec, Part
 from limelight.pipelines.guards import SEVERITY, faults, guarded
+from limelight.pipelines.job import Steps
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import PLACEHOLDER, has_marks, mark_number
 from limelight.text.spans import Span
@@ -30,25 +31,25 @@ class Fake(Codec):
         letters = SimpleNamespace(decode=lambda ids: "".join(map(chr, ids)))
         self.tokenizers = SimpleNamespace(target=letters)  # type: ignore[assignment]
 
-    def encode(self, part: Part, settings: SearchSettings) -> Prepared:
+    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
         return asked_of(part.text, settings, part.direction)
 
-    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         found = [
             Translation(
                 "".join(map(chr, each.ids)), 0.0, tuple(map(chr, each.ids)), 0.0, "", True, confidence=each.score
             )
             for each in hypotheses
         ]
-        return replace(found[0], source=prepared.part.text, alternatives=tuple(found[1:]))
+        return replace(found[0], source=part.text, alternatives=tuple(found[1:]))
 
     def unknown_share(self, text: str, request: Request) -> float:
         return self._unknown
 
 
-def asked_of(text: str, settings: SearchSettings, direction: Direction | None) -> Prepared:
+def asked_of(text: str, settings: SearchSettings, direction: Direction | None) -> Part:
     request = Request([ord(letter) for letter in text], 99, settings, substream=(len(text),))
-    return Prepared(Part(text, direction, marked=has_marks(text)), request)
+    return Part(text, direction, marked=has_marks(text), request=request)
 
 
 def translated(
@@ -71,9 +72,9 @@ def translated(
         prepared = prepared._replace(request=replace(prepared.request, constraints=Constraints((Phrase(((5,),)),))))
     codec = Fake(unknown, placeholders=placeholders)
 
-    def search(prepared: Prepared) -> Steps[list[Translation]]:
-        assert prepared.request is not None
-        found = codec.finish(prepared, (yield from once(prepared.request)))
+    def search(part: Part) -> Steps[list[Translation]]:
+        assert part.request is not None
+        found = codec.finish(part, (yield part.request))
         return [replace(found, alternatives=()), *found.alternatives]
 
     steps, found = guarded(codec, prepared, search, first, [Span(each) for each in spans]), None

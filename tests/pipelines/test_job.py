@@ -4,8 +4,7 @@ import pytest
 
 from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
-from limelight.pipelines.codec import Steps
-from limelight.pipelines.job import AT_ONCE, Ask, Job
+from limelight.pipelines.job import AT_ONCE, Ask, Job, Steps
 
 
 def asking(name: str, count: int) -> Steps[str]:

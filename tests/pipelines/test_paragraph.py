@@ -4,11 +4,8 @@ import pytest
 
 from limelight.config import DecodingConfig
 from limelight.decoding.sampling import Sampling
-from limelight.pipelines.sentence import Found, joined_sentences
-from limelight.pipelines.translation import Translation
+from limelight.pipelines.translation import Translation, joined
 from limelight.pipelines.translator import Translator
-from limelight.text.plan import MarkedSentence, Plan
-from limelight.text.sentences import Sentences
 from limelight.tokens import Tokenizers
 from tests.decoding.fakes import Characters, random_model
 
@@ -64,12 +61,11 @@ def test_lines_and_forced_beginnings_keep_a_text_whole(seed: int) -> None:
 def test_alternatives_of_several_sentences_are_in_the_order_of_their_scores() -> None:
     """Each sentence has the same weight in all of them, whatever the lengths of its alternatives."""
 
-    def sentence(*found: tuple[float, int]) -> Found:
-        each = [Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found]
-        return Found(MarkedSentence("x"), tuple(each))
+    def sentence(*found: tuple[float, int]) -> list[Translation]:
+        return [Translation("x", score, ("x",) * tokens, score, "x", True) for score, tokens in found]
 
-    plan = Plan("x x", Sentences(("x", "x"), ("", " ", "")), (MarkedSentence("x"), MarkedSentence("x")))
-    best = joined_sentences(plan, [sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))])
+    parts = sentence((-1.0, 1), (-1.1, 9)), sentence((-3.0, 9), (-3.1, 1), (-3.2, 1))
+    best = joined("x x", parts, lambda texts: (" ".join(texts), []))
     scores = [each.score for each in (best, *best.alternatives)]
     assert scores == sorted(scores, reverse=True)
     assert scores == pytest.approx([(-1.0 * 2 - 3.0 * 10) / 12, (-1.1 * 2 - 3.1 * 10) / 12, (-1.1 * 2 - 3.2 * 10) / 12])

@@ -11,7 +11,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
-from limelight.pipelines.codec import Prepared
+from limelight.pipelines.codec import Part
 from limelight.pipelines.options import Options
 from limelight.pipelines.translator import Translation
 from limelight.text.glossary import Glossary, Term
@@ -56,14 +56,14 @@ class TwoLegs(Scripted):
     def engine(self, **_: Any) -> Engine:
         return Listening(self.heard)
 
-    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        if prepared.part.direction not in LEGS:
-            return super().finish(prepared, hypotheses)
-        found = self.script[str(prepared.part.direction)]
-        texts = [found(prepared.part.text)] if callable(found) else [found] if isinstance(found, str) else found
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        if part.direction not in LEGS:
+            return super().finish(part, hypotheses)
+        found = self.script[str(part.direction)]
+        texts = [found(part.text)] if callable(found) else [found] if isinstance(found, str) else found
         self.say = lambda _: [marked(text) for text in texts]
-        best = super().finish(prepared, hypotheses)
-        sure = self.sure.get(str(prepared.part.direction))
+        best = super().finish(part, hypotheses)
+        sure = self.sure.get(str(part.direction))
         others = tuple(replace(each, confidence=sure) for each in best.alternatives)
         return replace(best, confidence=sure, alternatives=others)
 

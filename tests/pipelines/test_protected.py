@@ -13,13 +13,12 @@ from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.decoding.constraints import Constraints, Phrase
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.request import Hypothesis, Request, SearchSettings
+from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.families import build_model
-from limelight.pipelines import repair_marks
-from limelight.pipelines import translator as translators
-from limelight.pipelines.codec import Part, Prepared
+from limelight.pipelines import codec, repair_marks
+from limelight.pipelines.codec import Part
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
@@ -65,16 +64,16 @@ class Scripted(Translator):
     def engine(self, **_: Any) -> Engine:
         return Silent()
 
-    def encode(self, part: Part, settings: SearchSettings) -> Prepared:
+    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
         self.asked.append(part.text)
-        return super().encode(part, settings)
+        return super().encode(part, settings, constraints)
 
-    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        texts = self.say(prepared.part.text)
-        texts = texts if prepared.part.marked else [without_marks(text) for text in texts]  # as decoding does
-        if prepared.request is not None and prepared.request.constraints.include:
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+        texts = self.say(part.text)
+        texts = texts if part.marked else [without_marks(text) for text in texts]  # as decoding does
+        if part.request is not None and part.request.constraints.include:
             texts = (self.answer or texts[0]).split("|")
-        best, *others = (Translation(text, 0.0, (), 0.0, prepared.part.text, finished=True) for text in texts)
+        best, *others = (Translation(text, 0.0, (), 0.0, part.text, finished=True) for text in texts)
         return replace(best, alternatives=tuple(others))
 
 
@@ -177,7 +176,7 @@ def test_text_without_words_is_not_translated() -> None:
 
 
 def test_a_model_without_placeholders_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translators, "knows_marks", lambda tokenizer: False)
+    monkeypatch.setattr(codec, "knows_marks", lambda tokenizer: False)
     with pytest.raises(UserError, match="no placeholders"):
         Scripted(said("")).translate(["{x} a"])
 

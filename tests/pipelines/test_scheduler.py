@@ -12,8 +12,7 @@ from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.errors import UserError
 from limelight.pipelines import scheduler
-from limelight.pipelines.codec import Steps
-from limelight.pipelines.job import Job
+from limelight.pipelines.job import Job, Steps
 from limelight.pipelines.scheduler import (
     MAX_ENGINES,
     Queue,

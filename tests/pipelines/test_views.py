@@ -42,9 +42,3 @@ def test_unknown_measures_and_blank_texts_are_refused(translator):
         view_of(translator, "size", TEXT)
     with pytest.raises(UserError, match="the text is blank"):
         view_of(translator, "shares", " ")
-
-
-def test_states_have_the_tokens_of_the_map(translator):
-    found, seen = translator.states(TEXT, TARGET), translator.attention(TEXT, target=TARGET)
-    assert found.encoder.shape == (3, len(seen.source_pieces), 11)
-    assert found.decoder.shape == (3, len(seen.target_pieces), 11)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from limelight.config import (
@@ -30,7 +31,7 @@ from limelight.inspection.coverage import with_coverage
 from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import Phrases, PhraseTokens, constrained
+from limelight.pipelines.phrases import Phrases, PhraseTokens
 from limelight.pipelines.translation import Translation, Word
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
@@ -42,7 +43,7 @@ from limelight.text.marking import MARK, without_marks
 from limelight.text.protectors import Protector, numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
-from limelight.tokens.marked import decode_marked, encode_marked
+from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
 from limelight.tokens.tokenizer import SPACE, byte_of, language_tag
 
 SURE = 0.98
@@ -52,11 +53,6 @@ MIN_RECASED = 2
 """Minimum number of words that are in another case in a sentence: one of them may be a name."""
 SOURCE_LANGUAGE = "source language"
 """The warning for a text in another language, before its code: `source language: es`."""
-
-Result = TypeVar("Result")
-
-Steps = Generator[Request, list[Hypothesis], Result]
-"""Yields requests, is sent the hypotheses of each, best first, and returns a result."""
 
 
 class Part(NamedTuple):
@@ -73,14 +69,8 @@ class Part(NamedTuple):
     """Reserved tokens before the text, after that of the language."""
     similar: str = ""
     """The translation of a similar text, for a model that was trained with them."""
-
-
-class Prepared(NamedTuple):
-    """A sentence with its request."""
-
-    part: Part
-    request: Request | None
-    """The request to an engine; None for a blank text."""
+    request: Request | None = None
+    """The request to an engine, which `Codec.encode` makes; None for a blank text."""
 
 
 class Chosen(NamedTuple):
@@ -93,7 +83,21 @@ class Chosen(NamedTuple):
 
 
 class Codec:
-    """A model with its tokenizers: makes requests of sentences, and translations of hypotheses."""
+    """A model with its tokenizers: makes requests of sentences, and translations of hypotheses.
+
+    Args:
+        config: has the defaults of the search options.
+        precision: `fp32`, `bf16` or `int8`: the model is prepared for inference (`inference.prepare`) with the weights
+            that it has now; after a change of them call `refresh(changed=True)`. Without it the model itself is used.
+        shortlist: only its tokens are scored.
+        threads: for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
+            torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait
+            for one another.
+        directions: with several of them the tag of the target language is put before each source.
+
+    Raises `UserError` for a precision that is not available, for a shortlist of another vocabulary or with an ensemble,
+    and for fewer than one thread.
+    """
 
     def __init__(
         self,
@@ -103,8 +107,12 @@ class Codec:
         *,
         precision: str | None = None,
         shortlist: Shortlist | None = None,
+        threads: int | None = None,
         directions: Sequence[Direction] = (),
     ) -> None:
+        if threads is not None and threads < 1:
+            raise UserError(f"threads must be at least 1, not {threads}")
+        self.threads = threads
         self.directions = tuple(directions)
         self.forces_languages = False
         """Whether each side begins with a token for its own language, see `DataConfig.language_tokens`."""
@@ -201,6 +209,16 @@ class Codec:
             names.append(f"domain:{domain}")
         return tuple(map(side_constraint_tag, names))
 
+    @property
+    def knows_marks(self) -> bool:
+        """Whether the vocabulary can represent spans."""
+        return knows_marks(self.tokenizers.source) and knows_marks(self.tokenizers.target)
+
+    def choose(self, text: str, source: str | None, target: str | None, *, pivot: bool = True) -> Chosen:
+        """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
+        pivots = self.pivots if pivot else ()
+        return choose_direction(self.directions, self.detector, text, source or "", target or "", pivots)
+
     def legs(self, direction: Direction | None) -> tuple[Direction, ...]:
         """The two directions of a translation through another language; one or none for any other."""
         return () if direction is None else legs_of(direction, self.pivots)
@@ -213,13 +231,13 @@ class Codec:
         marks = len(MARK.findall(text))
         return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
 
-    def encode(self, part: Part, settings: SearchSettings) -> Prepared:
-        """A sentence as a request. Raises `UserError` for one that is too long."""
+    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
+        """The sentence with its request. Raises `UserError` for one that is too long."""
         source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
         text = part.text if part.text.isascii() else NO_BREAK.sub(" ", part.text.translate(INVISIBLE))
         ids = encode_marked(source, text) if part.marked else source.encode(text)
         if not ids or not part.text.strip():
-            return Prepared(part, None)
+            return part._replace(request=None)
         prefix = target.encode(part.prefix) if part.prefix else []
         if self.forces_languages and part.direction is not None:
             prefix = [target.reserved_id(language_tag(part.direction.target)), *prefix]
@@ -232,45 +250,44 @@ class Codec:
         room = MAX_TOKENS if longest is None else min(MAX_TOKENS, longest - len(ids))
         ids = [*ids, *(similar if len(similar) < room else ()), self.model.end_id]
         listed = None if self.short is None else self.short.listed(ids, prefix)
-        return Prepared(part, Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place))
+        if listed is not None and any(constraints):
+            listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
+        asked = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
+        return part._replace(request=replace(asked, constraints=constraints))
 
     @cached_property
     def knows_similar(self) -> bool:
         """Whether the model was trained with translations of similar texts."""
         return SIMILAR in getattr(self.tokenizers.source, "reserved", ())
 
-    def finish(self, prepared: Prepared, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
         translation of a blank text, which has no hypotheses, is empty."""
-        part, request = prepared
-        source_lang, target_lang = names_of(part.direction)
-        blank = Translation(
-            "", 0.0, (), 0.0, part.text, finished=True, source_lang=source_lang, target_lang=target_lang
-        )
+        request = part.request
         if request is not None and request.settings.coverage_penalty and hypotheses:
             settings = request.settings
             ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
             hypotheses = ranked[: settings.n_best]
-        target, found = self.tokenizers.target, list[Translation]()
-        for each in hypotheses:
-            text = _one_line(decode_marked(target, each.ids) if part.marked else target.decode(each.ids))
-            confidence, words = None, tuple[Word, ...]()
-            if self.confidence is not None:
-                texts = part.text, text
-                confidence, words = estimated(self.confidence, str(part.direction or ""), target, texts, each)
-            found.append(
-                replace(
-                    blank,
-                    text=text,
-                    score=each.score,
-                    tokens=tuple(target.pieces(each.ids)),
-                    log_probability=each.log_probability,
-                    finished=each.finished,
-                    confidence=confidence,
-                    words=words,
-                )
-            )
-        return replace(found[0], alternatives=tuple(found[1:])) if found else blank
+        found = [self._said(part, each) for each in hypotheses]
+        return replace(found[0], alternatives=tuple(found[1:])) if found else known(part.text, "", part.direction)
+
+    def _said(self, part: Part, hypothesis: Hypothesis) -> Translation:
+        target, ids = self.tokenizers.target, hypothesis.ids
+        text = decode_marked(target, ids) if part.marked else target.decode(ids)
+        text = text.replace("\r", " ").replace("\n", " ")  # each input line gives one output line
+        confidence, words = None, tuple[Word, ...]()
+        if self.confidence is not None:
+            texts = part.text, text
+            confidence, words = estimated(self.confidence, str(part.direction or ""), target, texts, hypothesis)
+        return replace(
+            known(part.text, text, part.direction),
+            score=hypothesis.score,
+            tokens=tuple(target.pieces(ids)),
+            log_probability=hypothesis.log_probability,
+            finished=hypothesis.finished,
+            confidence=confidence,
+            words=words,
+        )
 
     @cached_property
     def phrase_tokens(self) -> PhraseTokens:
@@ -319,14 +336,13 @@ class Codec:
             return 0.0
         return unknown_share(text, self._letters)
 
-    def recased(self, prepared: Prepared) -> Prepared:
+    def recased(self, part: Part) -> Part:
         """A sentence in capitals in sentence case; the same if hardly a word changes."""
-        part, request = prepared
         text = recased(part.text, self.tokenizers.source.encode)
         changed = sum(one != other for one, other in zip(part.text.split(), text.split(), strict=False))
-        if request is None or changed < MIN_RECASED:
-            return prepared
-        return self.encode(part._replace(text=text, similar=""), request.settings)
+        if part.request is None or changed < MIN_RECASED:
+            return part
+        return self.encode(part._replace(text=text, similar=""), part.request.settings)
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:
@@ -335,16 +351,10 @@ def names_of(direction: Direction | None) -> tuple[str, str]:
     return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
 
 
-def once(request: Request) -> Steps[list[Hypothesis]]:
-    """One search."""
-    return (yield request)
-
-
-def with_constraints(prepared: Prepared, constraints: Constraints) -> Prepared:
-    """The sentence with constraints in its request."""
-    if prepared.request is None or not any(constraints):
-        return prepared
-    return prepared._replace(request=constrained(prepared.request, constraints))
+def known(source: str, text: str, direction: Direction | None) -> Translation:
+    """A translation without a search."""
+    own, target = names_of(direction)
+    return Translation(text, source=source, source_lang=own, target_lang=target)
 
 
 def choose_direction(
@@ -395,11 +405,4 @@ def unchanged(text: str, language: str, direction: Direction | None) -> Translat
     source, target = map(normal_code, names_of(direction))
     if not language or normal_code(language) != target or source == target:
         return None
-    return Translation(
-        text, 0.0, (), 0.0, text, finished=True, warnings=(IN_TARGET_LANGUAGE,), source_lang=target, target_lang=target
-    )
-
-
-def _one_line(text: str) -> str:
-    """The text without line ends: each input line gives one output line."""
-    return text.replace("\r", " ").replace("\n", " ")
+    return Translation(text, source=text, warnings=(IN_TARGET_LANGUAGE,), source_lang=target, target_lang=target)

@@ -29,10 +29,10 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
 
 from limelight.decoding.request import Request, SearchSettings
-from limelight.pipelines.codec import Codec, Prepared, Steps, names_of, with_constraints
+from limelight.pipelines.codec import Codec, Part, names_of
+from limelight.pipelines.job import Steps
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.kept_signs import changed_signs
@@ -68,51 +68,41 @@ WIDER = 4
 MAX_NGRAM_TOKENS = 3
 """Maximum size of the n-grams whose repetition is forbidden."""
 
-Search = Callable[[Prepared], Steps[list[Translation]]]
+Search = Callable[[Part], Steps[list[Translation]]]
 """Searches a sentence: its translations, best first."""
 
 
-class Attempt(NamedTuple):
-    """A translation with its faults."""
-
-    translation: Translation
-    faults: tuple[str, ...]
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        """The better attempt has the smaller one: the severity of its faults, then how unsure the model is."""
-        sure = self.translation.confidence
-        if sure is None:
-            sure = math.exp(self.translation.log_probability / (len(self.translation.tokens) + 1))
-        return sum(SEVERITY[fault] for fault in self.faults), -sure
-
-
 def guarded(
-    codec: Codec, prepared: Prepared, search: Search, plain: Prepared | None = None, spans: Sequence[Span] = ()
+    codec: Codec, part: Part, search: Search, plain: Part | None = None, spans: Sequence[Span] = ()
 ) -> Steps[list[Translation]]:
     """The translations of a sentence, the first with warnings; one, unless several were asked for. `plain` is the
     sentence with its spans as text, if it is searched first."""
-    first = plain or prepared
+    first, request = plain or part, part.request
     found = yield from search(first)
-    request = prepared.request
     if request is None:
         return found
     if plain is not None:
-        found = [replace(each, text=_with_placeholders(each.text, prepared.part.text, spans)) for each in found]
-    best = checked(codec, prepared, found[0], first.request)
-    settings = request.settings
+        found = [replace(each, text=_with_placeholders(each.text, part.text, spans)) for each in found]
+    best, settings = checked(codec, part, found[0], first.request), request.settings
     is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.constraints.include)
-    if not is_final and not SEARCHED.isdisjoint(best.faults):
-        again, further = _again(codec, prepared, request, best)
+    if not is_final and not SEARCHED.isdisjoint(best.warnings):
+        again, further = _again(codec, part, request, best)
         others = yield from search(again)
-        tried = [checked(codec, prepared, _with_spans(each, further), again.request) for each in others]
-        best = min([best, *tried], key=lambda each: each.rank)
-    translation = replace(best.translation, warnings=best.faults) if best.faults else best.translation
-    if "loop" in best.faults and not (is_final or request.prefix):
-        translation = replace(translation, text=checks.cut_loops(prepared.part.text, translation.text))
-    if translation.confidence is not None and not WRONG.isdisjoint(best.faults):
-        translation = replace(translation, confidence=min(UNSURE, translation.confidence))
-    return [translation, *(found[1:] if is_final else ())]
+        tried = [checked(codec, part, _with_spans(each, further), again.request) for each in others]
+        best = min([best, *tried], key=_rank)
+    if "loop" in best.warnings and not (is_final or request.prefix):
+        best = replace(best, text=checks.cut_loops(part.text, best.text))
+    if best.confidence is not None and not WRONG.isdisjoint(best.warnings):
+        best = replace(best, confidence=min(UNSURE, best.confidence))
+    return [best, *(found[1:] if is_final else ())]
+
+
+def _rank(translation: Translation) -> tuple[int, float]:
+    """The better translation has the smaller one: the severity of its faults, then how unsure the model is."""
+    sure = translation.confidence
+    if sure is None:
+        sure = math.exp(translation.log_probability / (len(translation.tokens) + 1))
+    return sum(SEVERITY[fault] for fault in translation.warnings), -sure
 
 
 def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
@@ -129,14 +119,13 @@ def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
     return re.sub(every, placed, text)
 
 
-def checked(codec: Codec, prepared: Prepared, translation: Translation, request: Request | None) -> Attempt:
-    """The translation of a request with its faults."""
+def checked(codec: Codec, part: Part, translation: Translation, request: Request | None) -> Translation:
+    """The translation of a request with its faults as warnings."""
     sizes = (len(request.source) if request else 0, len(translation.tokens))
-    text, languages = prepared.part.text, names_of(prepared.part.direction)
-    found = faults(ANNOTATION.sub("", text), translation.text, languages, sizes)
-    if request is not None and codec.unknown_share(text, request) > UNKNOWN:
+    found = faults(ANNOTATION.sub("", part.text), translation.text, names_of(part.direction), sizes)
+    if request is not None and codec.unknown_share(part.text, request) > UNKNOWN:
         found = (*found, "unknown script")
-    return Attempt(translation, found)
+    return replace(translation, warnings=found) if found else translation
 
 
 def faults(
@@ -160,19 +149,19 @@ def faults(
     return tuple(name for name, holds in found.items() if holds)
 
 
-def _again(codec: Codec, prepared: Prepared, request: Request, best: Attempt) -> tuple[Prepared, Sequence[Span]]:
+def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tuple[Part, Sequence[Span]]:
     """The sentence for a further search, and its spans if it has further placeholders."""
-    part, settings = prepared.part, _wider(request.settings)
-    if loop := checks.find_loop(part.text, best.translation.text):
+    settings = _wider(request.settings)
+    if loop := checks.find_loop(part.text, best.text):
         rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, len(loop.words))), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
     may_mark = codec.knows_placeholders and not request.prefix and (part.marked or not has_marks(part.text))
-    if CARRIED.intersection(best.faults) and may_mark:
+    if CARRIED.intersection(best.warnings) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
             text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs()])
-            again = codec.encode(part._replace(text=text, marked=True, similar=""), settings)
-            return with_constraints(again, request.constraints), spans
-    return prepared._replace(request=replace(request, settings=settings)), ()
+            marked = part._replace(text=text, marked=True, similar="")
+            return codec.encode(marked, settings, request.constraints), spans
+    return part._replace(request=replace(request, settings=settings)), ()
 
 
 def _wider(settings: SearchSettings) -> SearchSettings:

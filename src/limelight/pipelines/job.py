@@ -12,13 +12,12 @@ So a sentence is searched again with other settings as soon as its own search is
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from limelight.decoding.request import Hypothesis, Request
-from limelight.pipelines.codec import Steps
-from limelight.text.plan import Plan
+from limelight.formats.unit import Unit
 from limelight.text.protectors import Role
 
 AT_ONCE = 64
@@ -26,6 +25,9 @@ AT_ONCE = 64
 
 Found = TypeVar("Found")
 Result = TypeVar("Result")
+
+Steps = Generator[Request, list[Hypothesis], Found]
+"""Yields requests, is sent the hypotheses of each, best first, and returns a result."""
 
 
 class Text(NamedTuple):
@@ -39,6 +41,9 @@ class Text(NamedTuple):
     """Forced beginning of the translation. The text is one sentence then."""
     codes: tuple[tuple[Role, str], ...] = ()
     """Role and name of each code in the text, see `formats/unit.py`."""
+    units: Sequence[Unit] | None = None
+    """The parts of a text with tags that are translated; the rest of it stays as it is. Their numbers count from that
+    of the text."""
 
 
 class Ask(NamedTuple):
@@ -54,13 +59,9 @@ class Job(Generic[Found, Result]):
     Args:
         sentences: the steps of each sentence, made on demand.
         join: makes the result of those of the sentences.
-        plan: of the text, to show how far a sentence has come: `Translator.preview`.
     """
 
-    def __init__(
-        self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result], plan: Plan | None = None
-    ) -> None:
-        self.plan = plan
+    def __init__(self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result]) -> None:
         self.result: Result | None = None
         self.error: Exception | None = None
         """Why there is no result."""
@@ -68,7 +69,7 @@ class Job(Generic[Found, Result]):
         self._ready: deque[Ask] = deque()
         self._running: dict[int, Steps[Found]] = {}
         self._found: dict[int, Found] = {}
-        self._all_begun = False
+        self._count, self._all_begun = 0, False
         with self._lock:
             self._begin()
 
@@ -78,9 +79,16 @@ class Job(Generic[Found, Result]):
         return self.error is not None or self.result is not None
 
     @property
-    def found(self) -> dict[int, Found]:
-        """The results of the sentences that have one, by their numbers, in order."""
-        return {number: self._found[number] for number in sorted(self._found)}
+    def count(self) -> int:
+        """The number of sentences before the first one without a result."""
+        while self._count in self._found:
+            self._count += 1
+        return self._count
+
+    @property
+    def found(self) -> list[Found]:
+        """The results of these sentences."""
+        return [self._found[number] for number in range(self.count)]
 
     def take(self, most: int) -> list[Ask]:
         """At most so many requests that have not been taken yet."""
@@ -125,13 +133,6 @@ class Job(Generic[Found, Result]):
                 except StopIteration as end:
                     self._found[number] = end.value
             if self._all_begun and not self._running:
-                self.result = self._join(list(self.found.values()))
+                self.result = self._join(self.found)
         except Exception as error:
             self.fail(error)
-
-
-def failed(error: Exception) -> Job[Any, Any]:
-    """A job that has failed before its first sentence."""
-    job: Job[Any, Any] = Job((), lambda _: None)
-    job.fail(error)
-    return job

@@ -99,7 +99,7 @@ def patch_texts(
     requests = [each.request for each in prepared if each.request is not None]
     if len(requests) < 2:
         raise UserError("a text is blank: give two sentences")
-    one, other = (each.part.direction for each in prepared)
+    one, other = (each.direction for each in prepared)
     if one != other:
         raise UserError(f"the texts seem to be in two languages ({one} and {other}): give --from (source_lang)")
     tokenizers, end = translator.tokenizers_of(one), translator.model.end_id

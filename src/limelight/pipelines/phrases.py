@@ -5,8 +5,6 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from limelight.decoding.constraints import Constraints, Phrase
 from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
@@ -115,14 +113,6 @@ class PhraseTokens:
                     yield tuple(ids[1:])
                 elif first[1:] in self._ids:
                     yield (self._ids[first[1:]], *ids[1:])
-
-
-def constrained(request: Request, constraints: Constraints) -> Request:
-    """The request with constraints, whose tokens are added to its shortlist."""
-    listed = request.shortlist
-    if listed is not None:
-        listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
-    return replace(request, constraints=constraints, shortlist=listed)
 
 
 def has_phrase(text: str, phrase: str, *, any_case: bool = False) -> bool:

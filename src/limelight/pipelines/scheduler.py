@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import torch
 
 from limelight.decoding.engine import Engine
-from limelight.pipelines.job import Ask, Job, failed
+from limelight.pipelines.job import Ask, Job
 
 MAX_ENGINES = 4
 SENTENCES_EACH = 32
@@ -309,10 +309,7 @@ class Scheduler:
                     return
             if self._room(task) <= 0:
                 return
-            try:
-                further = next(task.coming, None)
-            except Exception as error:
-                further = failed(error)
+            further = next(task.coming, None)
             if further is None:
                 break
             task.jobs[task.begun] = further

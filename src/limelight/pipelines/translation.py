@@ -1,7 +1,8 @@
 """The result of a translation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from limelight.formats.translation_memory import MemoryMatch
 
@@ -29,15 +30,15 @@ class Translation:
     text: str
     """The translated sentences, with the white space and the line breaks of the source between them. Line ends within a
     sentence, which byte tokens may produce, are replaced by spaces."""
-    score: float
+    score: float = 0.0
     """The score of the ranking: `log_probability / length_penalty(tokens)`; not normalized for samples.
     """
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...] = ()
     """The target tokens of the model, without the end, before any repair of the text."""
-    log_probability: float
+    log_probability: float = 0.0
     """Log-probability of these tokens and the end, natural logarithm."""
-    source: str
-    finished: bool
+    source: str = ""
+    finished: bool = True
     """Whether the model produced the end within the length limit."""
     alternatives: tuple["Translation", ...] = ()
     """The other translations if `n_best` is above 1, best first."""
@@ -68,36 +69,45 @@ class Translation:
     One with a similarity of 1 was reused for its text or sentence, which has no tokens then."""
 
 
-def joined(
-    source: str, text: str, sentences: Sequence[Translation], weights: Sequence[int], failed: Sequence[str] = ()
-) -> Translation:
-    """One translation from those of the sentences of `source`, joined as `text`, without alternatives. `weights` are
-    those of the sentences in means; `failed` are further spans that are misplaced."""
-    whole = replace(sentences[0], source=source, text=text)
-    if len(sentences) > 1:
-        known = [each for each in zip(sentences, weights, strict=True) if each[0].confidence is not None]
-        whole = replace(
-            whole,
-            score=sum(each.score * weight for each, weight in zip(sentences, weights, strict=True)) / sum(weights),
-            tokens=tuple(token for each in sentences for token in each.tokens),
-            log_probability=sum(each.log_probability for each in sentences),
-            finished=all(each.finished for each in sentences),
-            confidence=sum((each.confidence or 0.0) * weight for each, weight in known)
-            / sum(weight for _, weight in known)
-            if known
-            else None,
-            warnings=tuple(name for each in sentences for name in each.warnings),
-            words=tuple(word for each in sentences for word in each.words),
-            moved=tuple(span for each in sentences for span in each.moved),
-            failed=tuple(span for each in sentences for span in each.failed),
-            unused=tuple(term for each in sentences for term in each.unused),
-            matches=tuple(dict.fromkeys(match for each in sentences for match in each.matches)),
-        )
-    failed = (*whole.failed, *failed)
-    warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *["term not used"] * bool(whole.unused))
-    return replace(whole, failed=failed, warnings=tuple(dict.fromkeys(warnings)))
+Write = Callable[[Sequence[str]], tuple[str, Sequence[str]]]
+"""Makes a text of the translations of its parts; also returns the spans that are not whole in it."""
 
 
-def token_weights(sentences: Sequence[Translation]) -> list[int]:
-    """The number of tokens of each translation, including the end."""
-    return [len(each.tokens) + 1 for each in sentences]
+def joined(source: str, parts: Sequence[Sequence[Translation]], write: Write) -> Translation:
+    """The translation of a text from those of its parts (sentences, or the units between tags), for each part best
+    first. That of a text without parts has no tokens.
+
+    The alternative of a rank consists of the alternatives of this rank of each part, or of its last one. Parts have the
+    same weights in all of them, so that the list is in the order of scores.
+    """
+    if not parts:
+        return Translation(write([])[0], source=source)
+    weights, ranks = [len(each[0].tokens) + 1 for each in parts], list[Translation]()
+    for rank in range(max(map(len, parts))):
+        chosen = [each[: rank + 1][-1] for each in parts]
+        text, failed = write([each.text for each in chosen])
+        whole = replace(chosen[0] if len(chosen) == 1 else _together(chosen, weights), source=source, text=text)
+        failed = (*whole.failed, *failed)
+        warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *["term not used"] * bool(whole.unused))
+        ranks.append(replace(whole, failed=failed, warnings=tuple(dict.fromkeys(warnings)), alternatives=()))
+    return replace(ranks[0], alternatives=tuple(ranks[1:]))
+
+
+def _together(parts: Sequence[Translation], weights: Sequence[int]) -> Translation:
+    """What the translations of several parts say of their text: everything in a row, and means."""
+    known = [
+        (each.confidence, weight) for each, weight in zip(parts, weights, strict=True) if each.confidence is not None
+    ]
+    in_a_row: dict[str, Any] = {
+        name: tuple(item for each in parts for item in getattr(each, name))
+        for name in ("tokens", "warnings", "words", "moved", "failed", "unused")
+    }
+    return replace(
+        parts[0],
+        score=sum(each.score * weight for each, weight in zip(parts, weights, strict=True)) / sum(weights),
+        log_probability=sum(each.log_probability for each in parts),
+        finished=all(each.finished for each in parts),
+        confidence=sum(sure * weight for sure, weight in known) / sum(weight for _, weight in known) if known else None,
+        matches=tuple(dict.fromkeys(match for each in parts for match in each.matches)),
+        **in_a_row,
+    )

@@ -13,58 +13,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, overload
 
-from limelight.config import DecodingConfig, Direction, find_direction, fitting_directions
+from limelight.config import find_direction, fitting_directions
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.formats.lines import chunks
-from limelight.formats.unit import Code, code_protector
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads
-from limelight.inspection.layers import States, states
 from limelight.inspection.maps import attention_map
 from limelight.inspection.word_alignment import AlignmentHead
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.interface import eval_mode
 from limelight.pipelines.align import AttentionAligner, Links
-from limelight.pipelines.codec import (
-    SOURCE_LANGUAGE,
-    Chosen,
-    Codec,
-    Part,
-    Prepared,
-    Steps,
-    choose_direction,
-    names_of,
-    once,
-    other_language,
-    unchanged,
-)
-from limelight.pipelines.job import Job, Text, failed
+from limelight.pipelines.codec import Codec, Part, names_of, other_language
+from limelight.pipelines.job import Job, Result, Steps, Text
 from limelight.pipelines.options import Options, TextOptions
-from limelight.pipelines.pivot import translated_through
 from limelight.pipelines.scheduler import run
-from limelight.pipelines.sentence import (
-    Found,
-    joined_sentences,
-    known_sentence,
-    matches_of,
-    reused,
-    similar_target,
-    translated,
-)
+from limelight.pipelines.text_job import TextJob, require_text
 from limelight.pipelines.translation import Translation
-from limelight.storage.tables import Roles, Shortlist
-from limelight.text.escapes import escaped, unescaped
-from limelight.text.glossary import with_terms
+from limelight.storage.tables import Roles
 from limelight.text.languages import language_name, normal_code
-from limelight.text.marking import has_marks
-from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
-from limelight.text.protectors import DEFAULT, Protector, outside
-from limelight.text.sentences import MAX_TOKENS
 from limelight.tokens import Tokenizers
-from limelight.tokens.marked import knows_marks
 
-__all__ = ["TextOptions", "Translation", "Translator"]
+__all__ = ["TextJob", "TextOptions", "Translation", "Translator"]
 
 
 class Translator(Codec):
@@ -74,36 +44,9 @@ class Translator(Codec):
     settings of the process, unless `threads` is given.
     """
 
-    def __init__(
-        self,
-        model: Seq2Seq,
-        tokenizers: Tokenizers,
-        config: DecodingConfig | None = None,
-        *,
-        precision: str | None = None,
-        shortlist: Shortlist | None = None,
-        threads: int | None = None,
-        directions: Sequence[Direction] = (),
-    ) -> None:
-        """`config` has the defaults of the search options. With several `directions` the tag of the target language is
-        put before each source.
-
-        With a `precision` (`fp32`, `bf16` or `int8`) the model is prepared for inference (`inference.prepare`) with the
-        weights that it has now; after a change of them call `refresh(changed=True)`. Without one the model itself is
-        used. With a `shortlist` only its tokens are scored. Raises `UserError` for a precision that is not available,
-        for a shortlist of another vocabulary or with an ensemble, and for fewer than one thread.
-
-        `threads` is for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
-        torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait for
-        one another.
-        """
-        if threads is not None and threads < 1:
-            raise UserError(f"threads must be at least 1, not {threads}")
-        self.threads = threads
-        self.alignment_heads: Sequence[AlignmentHead] = ()
-        self.head_roles: Roles | None = None
-        """The heads that align words; the mean of all heads if there are none."""
-        super().__init__(model, tokenizers, config, precision=precision, shortlist=shortlist, directions=directions)
+    alignment_heads: Sequence[AlignmentHead] = ()
+    """The heads that align words; the mean of all heads if there are none."""
+    head_roles: Roles | None = None
 
     @overload
     def translate(  # type: ignore[overload-overlap]  # a string is a sequence of strings, but here it is one text
@@ -170,118 +113,22 @@ class Translator(Codec):
     def options(self, **asked: Unpack[TextOptions]) -> Options:
         """The settings of a call. Raises `UserError` for settings out of bounds, for a direction that the model does
         not have, and for spans or terms with a model whose vocabulary has no placeholders."""
-        protects = self.knows_placeholders or (asked.get("glossary") is not None and self._knows_marks)
+        protects = self.knows_placeholders or (asked.get("glossary") is not None and self.knows_marks)
         made = Options.of(self.config, asked, protects=protects)
         if self.detector is None or made.source_lang:
-            chosen = self._chosen("", made.source_lang, made.target_lang, pivot=made.pivot)
-            self.tags_of(made, names_of(chosen.direction)[1])
+            direction = self.choose("", made.source_lang, made.target_lang, pivot=made.pivot).direction
+            self.tags_of(made, names_of(direction)[1])
         return replace(made, constraints=self.constraints(made.phrases))
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
         or in a direction that it does not have."""
-        for text in texts:
-            try:
-                yield self._job(text, options)
-            except UserError as error:
-                yield failed(error)
-
-    def _job(self, text: Text, options: Options) -> TextJob:
-        require_text(text.text, f"text {text.number}")
-        codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
-        found = (*codes, *(DEFAULT if options.protectors is None else options.protectors))
-        bare = without_spans(text.text, found) if options.detected or not options.source_lang else ""
-        direction, sure = self._chosen(bare, options.source_lang, options.target_lang, pivot=options.pivot)
-        protectors = () if text.prefix else (*codes, *self._protectors(options, direction))
-        other = ""
-        if options.checks(direction) and options.detected:
-            other = other_language(self.directions, self.detector, bare, direction)
-        if (same := unchanged(text.text, other, direction)) is not None:
-            return Job((), lambda _: same)
-        matches = () if text.prefix else matches_of(options, text.text, direction)
-        if matches and matches[0].similarity == 1:
-            again = replace(reused(text.text, matches[0], direction), matches=matches, source_lang_confidence=sure)
-            return Job((), lambda _: again)
-        whole = bool(text.prefix or options.phrases.include)
-        if whole and not self.fits(text.text):
-            raise UserError(
-                f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
-                "sentence: split it"
-            )
-        if text.prefix and (count := len(self.tokenizers.target.encode(text.prefix))) > MAX_TOKENS:
-            size = f"{count:,} tokens ({len(text.prefix):,} characters)"
-            raise UserError(
-                f"prefix {text.number} has {size}, and at most {MAX_TOKENS} tokens are accepted: give a shorter one"
-            )
-        content, quotes = unescaped(text.text) if protectors else (text.text, "")
-        plan = plan_text(
-            content,
-            protectors,
-            names_of(direction)[0] or "en",
-            None if text.prefix else options.glossary,
-            whole=whole or options.lines,
-            fits=self.fits,
-        )
-        self._require_marks(plan)
-
-        def join(found: Sequence[Found]) -> Translation:
-            whole = joined_sentences(plan, found, sure)
-            if quotes:
-                others = tuple(replace(each, text=escaped(each.text, quotes)) for each in whole.alternatives)
-                whole = replace(whole, text=escaped(whole.text, quotes), source=text.text, alternatives=others)
-            if matches:
-                whole = replace(whole, matches=tuple(dict.fromkeys((*matches, *whole.matches))))
-            return replace(whole, warnings=(f"{SOURCE_LANGUAGE}: {other}", *whole.warnings)) if other else whole
-
-        return Job((self._steps(*each, text, direction, options) for each in enumerate(plan.sentences)), join, plan)
-
-    def _protectors(self, options: Options, direction: Direction | None) -> tuple[Protector, ...]:
-        """What is carried through the translation of a text: also numbers and signs where anything is."""
-        protected = options.default_protectors(direction) if options.protectors is None else options.protectors
-        if not (protected and self.knows_placeholders) or options.phrases.has_digits:
-            return protected
-        carried = self.carriers(direction)
-        if options.glossary is not None:
-            carried = tuple(outside(each, options.glossary.find) for each in carried)
-        return (*protected, *carried)
-
-    def _steps(
-        self, place: int, source: MarkedSentence | None, text: Text, direction: Direction | None, options: Options
-    ) -> Steps[Found]:
-        """The steps of a sentence; of one that is not translated or is in the memory, none."""
-        if source is None:
-            return Found(MarkedSentence(""))
-        if not text.prefix and (known := known_sentence(options, source, direction)) is not None:
-            return known
-        sent = with_terms(source.sent, source.terms) if self.knows_terms else source.sent
-        marked = bool(source.numbers or source.terms) and has_marks(sent)
-        number = (text.number, place) if place else (text.number,)
-        similar = similar_target(options, source.text, direction) if self.knows_similar and not text.prefix else ""
-        tags = self.tags_of(options, names_of(direction)[1])
-        part = Part(sent, direction, text.prefix, number, marked, tags, similar)
-        if len(legs := self.legs(direction)) > 1:
-            return (yield from translated_through(self, source, part, legs, options))
-        return (yield from translated(self, source, part, options))
-
-    def _chosen(self, text: str, source: str | None, target: str | None, *, pivot: bool = True) -> Chosen:
-        """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
-        pivots = self.pivots if pivot else ()
-        return choose_direction(self.directions, self.detector, text, source or "", target or "", pivots)
-
-    def _require_marks(self, plan: Plan) -> None:
-        """Raise `UserError` for spans that the vocabulary cannot represent."""
-        marked = not plan.is_plain and any(each is not None and has_marks(each.sent) for each in plan.sentences)
-        if marked and not self._knows_marks:
-            raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
-
-    @property
-    def _knows_marks(self) -> bool:
-        return knows_marks(self.tokenizers.source) and knows_marks(self.tokenizers.target)
+        return (TextJob(self, text, options) for text in texts)
 
     def require_language(self, text: str, target_lang: str | None, *, pivot: bool = True) -> None:
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
-        direction = self._chosen(text, "", target_lang, pivot=pivot).direction
+        direction = self.choose(text, "", target_lang, pivot=pivot).direction
         found = other_language(self.directions, self.detector, text, direction)
         if not found or direction is None or normal_code(found) == normal_code(direction.target):
             return
@@ -302,15 +149,15 @@ class Translator(Codec):
         marked: bool = False,
         first: int = 1,
         **options: Unpack[SearchOptions],
-    ) -> list[Prepared]:
+    ) -> list[Part]:
         """Sentences as requests for an engine, each with its settings, limits and forced tokens. Each text is one
         sentence here, and there are no guards.
 
         Raises `UserError` for a text that is too long, with its number, and as `options` does.
         """
-        settings, prepared = search_settings(self.config, options), list[Prepared]()
+        settings, prepared = search_settings(self.config, options), list[Part]()
         for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=first):
-            direction = self._chosen(text, source_lang, target_lang, pivot=False).direction
+            direction = self.choose(text, source_lang, target_lang, pivot=False).direction
             prepared.append(self.encode(Part(text, direction, start, (number,), marked), settings))
         return prepared
 
@@ -325,11 +172,12 @@ class Translator(Codec):
 
         def made() -> Iterator[TextJob]:
             for job in jobs:
-                kept.append(self._sound(job))
+                kept.append(job)
+                self._result(job)
                 yield job
 
         self.work(made(), batch_tokens)
-        return [translation for job in kept if (translation := self._sound(job).result) is not None]
+        return [translation for job in kept if (translation := self._result(job)) is not None]
 
     def work(self, jobs: Iterable[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
         """Work on jobs, which are made on demand, until each has a result or an error."""
@@ -340,19 +188,19 @@ class Translator(Codec):
             new_engine = partial(self.engine, batch_tokens=batch_tokens)
             run(jobs, new_engine, device=device, threads=self.threads)
 
-    def _sound(self, job: Job[Any, Any]) -> Job[Any, Any]:
-        """The job. Raises its error; one about the weights names the model."""
+    def _result(self, job: Job[Any, Result]) -> Result | None:
+        """The result of a job. Raises its error; one about the weights names the model."""
         if isinstance(job.error, RunError) and self.name:
             job.error.add_note(f"the model is {self.name}")
         if job.error is not None:
             raise job.error
-        return job
+        return job.result
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Requests of similar length are decoded together."""
-        job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(once, requests), list)
+        job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(_once, requests), list)
         self.work([job], batch_tokens)
-        return self._sound(job).result or []
+        return self._result(job) or []
 
     def attention(
         self,
@@ -373,17 +221,6 @@ class Translator(Codec):
         seen = attention_map(self.model, tokenizers, text, target_ids, source_ids=source_ids)
         return replace(seen, model=self.name)
 
-    def states(
-        self, text: str, target: str | None = None, *, source_lang: str | None = None, target_lang: str | None = None
-    ) -> States:
-        """The states of encoder and decoder for `text` and the model's own translation, or a given `target`.
-
-        Their axes are layers, the tokens of `attention` for the same texts, and the width. Raises `UserError` as
-        `attention` does, and for models without encoder and decoder.
-        """
-        _, source_ids, target_ids = self.inspected(text, target, source_lang=source_lang, target_lang=target_lang)
-        return states(self.model, source_ids, target_ids)
-
     def inspected(
         self,
         text: str,
@@ -395,13 +232,12 @@ class Translator(Codec):
     ) -> tuple[Tokenizers, Sequence[int], Sequence[int]]:
         """The tokenizers of the direction, the tokens that are read, and those of the target or of the translation."""
         require_text(text, "the text")
-        (prepared,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
-        part, request = prepared
-        if request is None:
+        (part,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
+        if part.request is None:
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizers = self.tokenizers_of(part.direction)
-        ids = self.decode([request])[0][0].ids if target is None else tokenizers.target.encode(target)
-        return tokenizers, request.source[:-1], ids
+        ids = self.decode([part.request])[0][0].ids if target is None else tokenizers.target.encode(target)
+        return tokenizers, part.request.source[:-1], ids
 
     def with_heads(self, keep_heads: Heads) -> Translator:
         """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.
@@ -453,13 +289,9 @@ class Translator(Codec):
         return AttentionAligner(self.model, self.towards, self.directions, self.alignment_heads)
 
 
-TextJob = Job[Found, Translation]
-
-
-def require_text(text: object, name: str) -> None:
-    """Raise `UserError` for anything but a string, such as an empty cell of a table."""
-    if not isinstance(text, str):
-        raise UserError(f"{name} is {text!r:.60}, not a string; leave it out, or give '' for no text")
+def _once(request: Request) -> Steps[list[Hypothesis]]:
+    """One search."""
+    return (yield request)
 
 
 def listed(texts: object) -> list[str]:

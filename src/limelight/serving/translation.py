@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any
@@ -19,14 +18,12 @@ from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import JoinedMemory, TranslationMemory, WatchedMemory, open_memory
-from limelight.formats.unit import FormatError, Unit, rewritten, with_codes
+from limelight.formats.unit import FormatError, Unit
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, answer
 from limelight.pipelines.job import Text
 from limelight.pipelines.scheduler import Ended, Scheduler
-from limelight.pipelines.sentence import Found, with_spans
 from limelight.pipelines.snapshots import Snapshots
-from limelight.pipelines.translation import Translation, joined, token_weights
 from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.engine import Engine, finite
 from limelight.serving.links import LONG, Report, ReportCallback, Task
@@ -42,8 +39,6 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
-UNFINISHED = "\0"
-"""In place of the sentences that follow in an unfinished text."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*(?=\S)")
@@ -52,11 +47,11 @@ _LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u20
 
 @dataclass(eq=False, slots=True)
 class Request:
-    """A task that is translated. Its texts are translated as they are, or by the units between their tags."""
+    """A task that is translated."""
 
     task: Task
-    units: Sequence[Sequence[Unit]] | None
-    """The units of each text with tags; None for plain texts."""
+    tags: bool
+    """Whether its texts are translated by the units between their tags."""
     jobs: list[TextJob] = field(default_factory=list)
     """Those that have begun."""
     shown: Counter[int] = field(default_factory=Counter)
@@ -127,7 +122,7 @@ class TranslationEngine(Engine):
             self._engine.change_form(one.searched, one.short)
         ended = self._scheduler.step()
         for request in list(self._requests.values()):
-            if request.task.stream and request.units is None:
+            if request.task.stream and not request.tags:
                 self.guarded(request.task.id, self._show, request)
         for each in ended:
             self.guarded(each.number, self._ended, each)
@@ -137,15 +132,12 @@ class TranslationEngine(Engine):
     def _begin(self, task: Task) -> None:
         options = dict(task.options)
         split, tags, codes = options.pop("split", "sentences"), options.pop("tags", None), options.pop("codes", ())
-        first, prefix = options.pop("first", 1), options.pop("prefix", "")
-        texts = [_LINE_BREAK.sub(" ", text) for text in task.texts] if split == "across lines" else task.texts
-        units = None if tags is None else [_units(text, *tags) for text in texts]
-        if units is None:
-            coded = [tuple(map(tuple, each)) for each in codes] or [()] * len(texts)
-            parts = [Text(text, 0, prefix, each) for text, each in zip(texts, coded, strict=True)]
-        else:
-            found = [unit for some in units for unit in some]
-            parts = [Text(unit.text, 0, "", tuple((code.role, code.name) for code in unit.codes)) for unit in found]
+        number, prefix, parts = options.pop("first", 1), options.pop("prefix", ""), list[Text]()
+        for text, coded in zip(task.texts, codes or [()] * len(task.texts), strict=True):
+            joined = _LINE_BREAK.sub(" ", text) if split == "across lines" else text
+            units = None if tags is None else _units(joined, *tags)
+            parts.append(Text(joined, number, prefix, tuple(map(tuple, coded)), units))
+            number += 1 if units is None else len(units)
         if tags is not None or codes:
             tokenizers = self._translator.tokenizers
             options.setdefault("protect", knows_marks(tokenizers.source) and knows_marks(tokenizers.target))
@@ -155,10 +147,9 @@ class TranslationEngine(Engine):
         memories = options.pop("memories", ())
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
         asked = self._translator.options(lines=split == "never", **options)
-        numbered = [part._replace(number=number) for number, part in enumerate(parts, start=first)]
-        request = self._requests[task.id] = Request(task, units)
+        request = self._requests[task.id] = Request(task, tags is not None)
         long = sum(map(len, task.texts)) > LONG
-        self._scheduler.submit(task.id, self._jobs(request, numbered, asked), long=long)
+        self._scheduler.submit(task.id, self._jobs(request, parts, asked), long=long)
 
     def _jobs(self, request: Request, texts: Sequence[Text], options: Any) -> Iterator[TextJob]:
         for job in self._translator.jobs(texts, options):
@@ -175,28 +166,19 @@ class TranslationEngine(Engine):
 
     def _answers(self, request: Request) -> list[dict[str, Any]]:
         """The translated texts of a request as JSON takes them, with the translations of their sentences or units."""
-        jobs, answers = iter(request.jobs), list[dict[str, Any]]()
-        for place, text in enumerate(request.task.texts):
-            if request.units is None:
-                job = next(jobs)
-                assert job.result is not None
-                whole, sentences = job.result, _sentences(job)
-                if not text.strip():
-                    whole = replace(whole, text=text)
-            else:
-                units = request.units[place]
-                results = [job.result for job in itertools.islice(jobs, len(units)) if job.result is not None]
-                whole = _rejoined(text, units, results)
-                sentences = [_with_tags(result, unit) for result, unit in zip(results, units, strict=True)]
+        answers = list[dict[str, Any]]()
+        for text, job in zip(request.task.texts, request.jobs, strict=True):
+            whole = job.result
+            assert whole is not None
             answers.append(
                 {
-                    "text": whole.text,
+                    "text": whole.text if text.strip() else text,
                     "alternatives": [each.text for each in whole.alternatives],
                     "tokens": len(whole.tokens),
                     "confidence": whole.confidence,
                     "warnings": list(whole.warnings),
                     "path": list(whole.path),
-                    "sentences": finite(sentences),
+                    "sentences": finite(job.sentences),
                 }
             )
         return answers
@@ -208,15 +190,10 @@ class TranslationEngine(Engine):
                 continue
             if job.result is not None:
                 request.complete.add(place)
-                text = job.result.text
-            else:
-                before, found = request.shown[place], job.found
-                count = next(number for number in itertools.count(before) if number not in found)
-                if (count - before) * GROWTH <= before:
-                    continue
-                request.shown[place] = count
-                text = _beginning(job, count)
-            self.send(Report(request.task.id, "partial", [place, text]))
+            elif (job.count - request.shown[place]) * GROWTH <= request.shown[place]:
+                continue
+            request.shown[place] = job.count
+            self.send(Report(request.task.id, "partial", [place, job.beginning]))
 
     # ---- glossaries and memories
 
@@ -297,50 +274,3 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
     if any(len(unit.codes) > MAX_CODES for unit in units):
         raise FormatError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
     return units
-
-
-def _beginning(job: TextJob, count: int) -> str:
-    """A text that has the translations of so many sentences."""
-    assert job.plan is not None
-    found = [job.found[number].translations for number in range(count)]
-    done = [ranks[0].text if ranks else None for ranks in found]
-    rest = len(job.plan.sentences) - count
-    return job.plan.join([*done, *[UNFINISHED] * rest])[0].partition(UNFINISHED)[0]
-
-
-def _rejoined(text: str, units: Sequence[Unit], results: Sequence[Translation]) -> Translation:
-    """The translation of a text from those of its units."""
-    if not results:
-        return Translation(text, 0.0, (), 0.0, text, finished=True)
-    count = max(1 + len(each.alternatives) for each in results)
-    ranks = [[(each, *each.alternatives)[: rank + 1][-1] for each in results] for rank in range(count)]
-    best, *others = (
-        joined(text, rewritten(text, units, [each.text for each in rank]), rank, token_weights(rank)) for rank in ranks
-    )
-    return replace(best, alternatives=tuple(others))
-
-
-def _sentences(job: TextJob) -> list[Translation]:
-    """The translations of the sentences of a text."""
-    found = [each for each in job.found.values() if each.translations]
-    if len(found) > 1:
-        return [_of_sentence(each) for each in found]
-    return [job.result] if job.result is not None and job.result.source.strip() else []
-
-
-def _of_sentence(found: Found) -> Translation:
-    """The translation of a sentence, with its spans in place of their placeholders."""
-    spans = found.source.spans
-    source = with_spans(found.source.text, spans)
-    best, *others = (replace(each, source=source, text=with_spans(each.text, spans)) for each in found.translations)
-    return replace(best, alternatives=tuple(others))
-
-
-def _with_tags(result: Translation, unit: Unit) -> Translation:
-    """The translation of a unit, with tags in place of their codes."""
-
-    def shown(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(with_codes(each, unit.codes) for each in texts)
-
-    source, text = shown((result.source, result.text))
-    return replace(result, source=source, text=text, moved=shown(result.moved), failed=shown(result.failed))

@@ -1,0 +1,228 @@
+"""The work on one text: what is decided before its sentences are searched, and the text made of their translations.
+
+A text with tags is the work on each of its units; its result has the tags, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from limelight.config import Direction
+from limelight.errors import UserError
+from limelight.formats.translation_memory import MemoryMatch, fuzzy_match
+from limelight.formats.unit import Code, Unit, code_protector, rewritten, with_codes
+from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, known, names_of, other_language, unchanged
+from limelight.pipelines.job import Job, Steps, Text
+from limelight.pipelines.options import Options
+from limelight.pipelines.sentence import Sentence, Translations, with_spans
+from limelight.pipelines.translation import Translation, joined
+from limelight.text.escapes import escaped, unescaped
+from limelight.text.glossary import whole_term, with_terms
+from limelight.text.marking import has_marks
+from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
+from limelight.text.protectors import DEFAULT, Protector, outside
+from limelight.text.sentences import MAX_TOKENS
+
+UNFINISHED = "\0"
+"""In place of the sentences that follow in an unfinished text."""
+
+
+class TextJob(Job[Translations, Translation]):
+    """The work on a text, whose result is its translation."""
+
+    def __init__(self, codec: Codec, text: Text, options: Options) -> None:
+        self._text, self._works = text, list[_Work]()
+        super().__init__(self._steps(codec, options), self._join)
+
+    @property
+    def sentences(self) -> list[Translation]:
+        """The translations of the sentences of a finished text without tags, or of the units between its tags."""
+        if self._text.units is None:
+            [work] = self._works
+            return work.sentences(self.found) or ([self.result] if self.result and self.result.source.strip() else [])
+        return [_with_tags(work.result, unit) for work, unit in zip(self._works, self._text.units, strict=True)]
+
+    @property
+    def beginning(self) -> str:
+        """The text without tags, as far as its sentences have translations."""
+        if self.result is not None:
+            return self.result.text
+        return self._works[0].beginning(self.found) if self._works else ""
+
+    def _steps(self, codec: Codec, options: Options) -> Iterator[Steps[Translations]]:
+        """Those of all sentences. Units are planned when their turn comes."""
+        text, texts = self._text, [self._text]
+        if text.units is not None:
+            codes = (tuple((code.role, code.name) for code in unit.codes) for unit in text.units)
+            numbered = enumerate(zip(text.units, codes, strict=True), start=text.number)
+            texts = [Text(unit.text, number, "", each) for number, (unit, each) in numbered]
+        for each in texts:
+            self._works.append(_Work(codec, each, options))
+            yield from self._works[-1].steps()
+
+    def _join(self, found: Sequence[Translations]) -> Translation:
+        coming, units = iter(found), self._text.units
+        for work in self._works:
+            work.join(list(islice(coming, work.size)))
+        if units is None:
+            return self._works[0].result
+        ranks = [(work.result, *work.result.alternatives) for work in self._works]
+        return joined(self._text.text, ranks, lambda texts: (rewritten(self._text.text, units, texts), ()))
+
+
+def _with_tags(result: Translation, unit: Unit) -> Translation:
+    """The translation of a unit, with tags in place of their codes."""
+
+    def shown(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(with_codes(each, unit.codes) for each in texts)
+
+    source, text = shown((result.source, result.text))
+    return replace(result, source=source, text=text, moved=shown(result.moved), failed=shown(result.failed))
+
+
+class _Work:
+    """A text without tags: its direction, its plan, and its translation. Raises `UserError` for a text that is too long
+    or in a direction that the model does not have."""
+
+    def __init__(self, codec: Codec, text: Text, options: Options) -> None:
+        self._codec, self._text, self._options = codec, text, options
+        self._plan: Plan | None = None
+        """None for a text that needs no search."""
+        self.result: Translation
+        self._other, self._quotes = "", ""
+        require_text(text.text, f"text {text.number}")
+        codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
+        spans = (*codes, *(DEFAULT if options.protectors is None else options.protectors))
+        bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
+        self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
+        if options.checks(self._direction) and options.detected:
+            self._other = other_language(codec.directions, codec.detector, bare, self._direction)
+        same = unchanged(text.text, self._other, self._direction)
+        uses_memory = options.memory is not None and not (text.prefix or any(options.phrases))
+        self._memory = options.memory.of(*names_of(self._direction)) if uses_memory and options.memory else None
+        self._matches = tuple(self._memory.find(text.text)) if self._memory and text.text.strip() else ()
+        if same is not None:
+            self.result = same
+        elif self._matches and self._matches[0].similarity == 1:
+            again = reused(text.text, self._matches[0], self._direction)
+            self.result = replace(again, matches=self._matches, source_lang_confidence=self._sure)
+        else:
+            self._plan = self._planned(() if text.prefix else (*codes, *self._protectors()))
+
+    @property
+    def size(self) -> int:
+        """The number of its sentences."""
+        return 0 if self._plan is None else len(self._plan.sentences)
+
+    def _protectors(self) -> tuple[Protector, ...]:
+        """What is carried through the translation: also numbers and signs where anything is."""
+        options, direction = self._options, self._direction
+        protected = options.default_protectors(direction) if options.protectors is None else options.protectors
+        if not (protected and self._codec.knows_placeholders) or options.phrases.has_digits:
+            return protected
+        carried = self._codec.carriers(direction)
+        if options.glossary is not None:
+            carried = tuple(outside(each, options.glossary.find) for each in carried)
+        return (*protected, *carried)
+
+    def _planned(self, protectors: Sequence[Protector]) -> Plan:
+        codec, text, options, content = self._codec, self._text, self._options, self._text.text
+        whole = bool(text.prefix or options.phrases.include)
+        if whole and not codec.fits(content):
+            raise UserError(
+                f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
+                "sentence: split it"
+            )
+        if text.prefix and (count := len(codec.tokenizers.target.encode(text.prefix))) > MAX_TOKENS:
+            size = f"{count:,} tokens ({len(text.prefix):,} characters)"
+            raise UserError(
+                f"prefix {text.number} has {size}, and at most {MAX_TOKENS} tokens are accepted: give a shorter one"
+            )
+        if protectors:
+            content, self._quotes = unescaped(content)
+        glossary, language = None if text.prefix else options.glossary, names_of(self._direction)[0] or "en"
+        plan = plan_text(content, protectors, language, glossary, whole=whole or options.lines, fits=codec.fits)
+        marked = not plan.is_plain and any(each is not None and has_marks(each.sent) for each in plan.sentences)
+        if marked and not codec.knows_marks:
+            raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
+        return plan
+
+    def steps(self) -> Iterator[Steps[Translations]]:
+        """Those of each sentence."""
+        return (self._of_sentence(*each) for each in enumerate(self._plan.sentences if self._plan else ()))
+
+    def _of_sentence(self, place: int, source: MarkedSentence | None) -> Steps[Translations]:
+        """The steps of a sentence; of one that is not translated, is in the memory or is a term, none."""
+        codec, text, options, direction = self._codec, self._text, self._options, self._direction
+        if source is None:
+            return ()
+        if not (text.prefix or source.numbers):
+            if self._memory is not None and (match := self._memory.exact(source.text)):
+                return (reused(source.text, match, direction),)
+            if term := whole_term(source.sent, source.terms):
+                return (known(source.text, term, direction),)
+        sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
+        marked = bool(source.numbers or source.terms) and has_marks(sent)
+        number = (text.number, place) if place else (text.number,)
+        similar = fuzzy_match(self._memory, source.text) if self._memory is not None and codec.knows_similar else None
+        tags = codec.tags_of(options, names_of(direction)[1])
+        part = Part(sent, direction, text.prefix, number, marked, tags, similar.target if similar else "")
+        return (yield from Sentence(codec, source, part, options).translations())
+
+    def join(self, found: Sequence[Translations]) -> None:
+        """Make the result of the translations of its sentences."""
+        if self._plan is None:
+            return
+        write = partial(self._written, self._plan, found)
+        whole = joined(self._text.text, [each for each in found if each], write)
+        warnings = (f"{SOURCE_LANGUAGE}: {self._other}",) if self._other else ()
+        self.result = replace(
+            whole,
+            source_lang_confidence=self._sure,
+            matches=tuple(dict.fromkeys((*self._matches, *whole.matches))),
+            warnings=(*warnings, *whole.warnings),
+        )
+
+    def _written(self, plan: Plan, found: Sequence[Translations], texts: Sequence[str]) -> tuple[str, list[str]]:
+        """The text with the translations of those sentences that have one, and the spans that are not whole in it."""
+        if plan.is_plain and not texts:  # a blank text
+            return "", []
+        coming = iter(texts)
+        text, failed = plan.join([next(coming) if each else None for each in found])
+        return escaped(text, self._quotes) if self._quotes else text, failed
+
+    def beginning(self, found: Sequence[Translations]) -> str:
+        """The text as far as these sentences."""
+        if self._plan is None:
+            return self.result.text
+        texts = [each[0].text if each else None for each in found]
+        return self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0].partition(UNFINISHED)[0]
+
+    def sentences(self, found: Sequence[Translations]) -> list[Translation]:
+        """The translations of several sentences, with their spans in place of the placeholders; none of one."""
+        if self._plan is None or sum(map(bool, found)) < 2:
+            return []
+        pairs = ((source, each) for source, each in zip(self._plan.sentences, found, strict=True) if source and each)
+        return [_with_spans(source, each) for source, each in pairs]
+
+
+def _with_spans(source: MarkedSentence, found: Translations) -> Translation:
+    """The translation of a sentence with its alternatives."""
+    whole = with_spans(source.text, source.spans)
+    best, *others = (replace(each, source=whole, text=with_spans(each.text, source.spans)) for each in found)
+    return replace(best, alternatives=tuple(others))
+
+
+def reused(source: str, match: MemoryMatch, direction: Direction | None) -> Translation:
+    """The translation of a text by a segment with the same source, with the white space at the ends of the text."""
+    begin, end = source[: len(source) - len(source.lstrip())], source[len(source.rstrip()) :]
+    return replace(known(source, f"{begin}{match.target.strip()}{end}", direction), matches=(match,))
+
+
+def require_text(text: object, name: str) -> None:
+    """Raise `UserError` for anything but a string, such as an empty cell of a table."""
+    if not isinstance(text, str):
+        raise UserError(f"{name} is {text!r:.60}, not a string; leave it out, or give '' for no text")
