@@ -133,7 +133,7 @@ def test_html_against_lxml(tmp_path: Path, seed: int) -> None:
         return Counter(walk(html.fromstring(text), ()))
 
     for number, (block, now) in enumerate(zip(blocks, found, strict=True), start=1):
-        signs = ("&gt;", "&amp;", "&nbsp;", "©")
+        signs = ("&gt;", "&nbsp;", "©")  # not "&", which a translation may write as a word
         entities = [Counter({each: text.replace("&copy;", "©").count(each) for each in signs}) for text in (block, now)]
         if tree(block) != tree(now) or entities[0] != entities[1]:
             assert number in lines, (block, now)

@@ -83,7 +83,10 @@ def test_a_file_of_other_languages_is_a_mistake_that_lists_them(
     file = tmp_path / "a.tmx"
     file.write_text(as_tmx(pairs_in(corpus / "train.tsv", 5)), encoding="utf-8")
     for languages, fault in (
-        (["--source", "en", "--target", "de"], "the file has no text in de; its languages are: MI, en-GB, fr."),
+        (
+            ["--source", "en", "--target", "de"],
+            "no segment in both en and de; its languages are: MI, en-GB, fr.",
+        ),
         ([], "the file has more than two languages: MI, en-GB, fr; say which to read with --source and --target"),
     ):
         ended = limelight("train", "--train", file, *languages, "--recipe", "tiny", "--out", tmp_path / "run")

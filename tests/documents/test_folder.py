@@ -12,7 +12,6 @@ from limelight.documents import translate as module
 from limelight.documents.folder import RECORD, translate_folder
 from limelight.documents.report import Report
 from limelight.documents.translate import Work
-from limelight.errors import UserError
 from limelight.formats.registry import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
@@ -62,15 +61,6 @@ def test_a_folder_into_a_folder(tmp_path: Path) -> None:
     assert again.texts == ["one two"]
 
 
-def test_folders_that_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    for output in (tmp_path / "a", tmp_path / "a" / "b"):
-        with pytest.raises(UserError, match="not within"):
-            translate_folder(tmp_path / "a", output, work(Capitals()))
-    with pytest.raises(UserError, match="no documents"):
-        translate_folder(tmp_path / "a", tmp_path / "b", work(Capitals()))
-
-
 def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) -> None:
     (given / "doc.pdf").write_bytes(b"%PDF-1.4")
     (given / "lines.tsv").write_text("a\tb\n")
@@ -102,24 +92,6 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     assert {len(row) for row in rows} == {7}
     assert sum(row[3].startswith("left out: ") for row in rows) == 7
     assert sum("left out" in line for line in report.summary()) == 7
-
-
-def test_segments_that_stay_as_they_were_are_named(given: Path, tmp_path: Path) -> None:
-    (given / "d.po").write_text('msgid ""\nmsgstr ""\n\nmsgid "SAVE"\nmsgstr ""\n\nmsgid "Open"\nmsgstr ""\n')
-    (given / "e.json").write_text('{"x": "OK"}')
-    report = translate_folder(given, tmp_path / "out", work(Capitals()))
-    assert notes(report) == [
-        ("a.txt", 13, ["unchanged"]),
-        ("b.md", 2, ["unchanged"]),
-        ("d.po", 1, ["left untranslated"]),
-        ("e.json", 1, ["unchanged"]),
-        ("c.txt", 2, ["unchanged"]),
-    ]
-    assert next(report.summary()) == "5 files, 20 segments, 0 suspect, 1 left untranslated, 4 unchanged"
-    [row] = [row.split("\t") for row in report.rows() if "left untranslated" in row]
-    assert row[1:] == [
-        "1", "4", "the translation is the same as the source: left untranslated", "", "SAVE", "SAVE"
-    ]  # fmt: skip
 
 
 def test_unsure_translations_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:

@@ -108,15 +108,3 @@ def test_wrong_encodings(suffix: str, wrong: str, tmp_path: Path) -> None:
     data = WRONG[wrong](XML if suffix == ".docx" else FILES[suffix])
     said = refused(tmp_path, f"a{suffix}", packed(data) if suffix == ".docx" else data)
     assert any(word in said for word in ("not valid UTF-8", "zero bytes", "not well-formed", "not valid", "encoding"))
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.xlf", '<?xml version="1.0" encoding="x-none"?>' + FILES[".xlf"]),
-        ("a.html", '<meta charset="x-none"><p>one two</p>'),
-        ("a.po", 'msgid ""\nmsgstr "charset=x-none\\n"\n\nmsgid "one two"\nmsgstr ""\n'),
-    ],
-)
-def test_an_encoding_that_nobody_knows(name: str, text: str, tmp_path: Path) -> None:
-    assert "encoding" in refused(tmp_path, name, text.encode())

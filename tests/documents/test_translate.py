@@ -8,7 +8,6 @@ import pytest
 
 from limelight.documents import translate as module
 from limelight.documents.translate import Work, translate_document
-from limelight.errors import UserError
 from limelight.formats.registry import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
@@ -93,12 +92,6 @@ def test_what_was_kept_of_another_text_or_model_is_not_used(lines: Path, change:
     assert output.read_text() == lines.read_text().upper()
 
 
-def test_outputs_that_are_refused(lines: Path) -> None:
-    for output in (lines, lines.parent, lines.parent / "none" / "b.txt"):
-        with pytest.raises(UserError):
-            translate_document(lines, output, work(Capitals()))
-
-
 def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("It costs 5000 dollars.\nSee the {name} there.\nAll is well.\nHere.\n")
@@ -118,11 +111,3 @@ def test_what_is_suspect_is_reported(tmp_path: Path) -> None:
         (4, ["empty"]),
     ]
     assert "3 suspect" in next(report.summary())
-
-
-def test_names_of_a_catalog_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text('{"a": "one two",\n"b": "btn_open"}')
-    report = translate_document(path, tmp_path / "b.json", work(Capitals()))
-    assert "  1 string kept as identifiers or notes, such as 'btn_open'" in report.summary()
-    assert [row.split("\t")[2:4] for row in report.rows()][1:] == [["2", "kept: an identifier or a note"]]

@@ -24,24 +24,6 @@ def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("_File", ("File", "F")),
-        ("E_xit", ("Exit", "x")),
-        ("Cu_t", ("Cut", "t")),
-        ("_name", ("_name", "")),
-        ("The file_name of it", ("The file_name of it", "")),
-        ("MAX_SIZE", ("MAX_SIZE", "")),
-        ("_One and _two", ("_One and _two", "")),
-        ('_("File")', ('_("File")', "")),
-    ],
-)
-def test_what_an_accelerator_of_gtk_is(text: str, found: tuple[str, str]) -> None:
-    plain, letter = found
-    assert without_accelerator(text) == (plain, Accelerator("_" if letter else "", letter))
-
-
-@pytest.mark.parametrize(
     ("text", "letter", "written"),
     [
         ("Datei", "F", "&Datei"),

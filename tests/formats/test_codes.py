@@ -6,7 +6,7 @@ import pytest
 
 from limelight.formats.segments import marked_sides, plain_text
 from limelight.formats.unit import Code, Parts
-from limelight.text.marking import MARK, MAX_PLACEHOLDERS, placeholder, without_marks
+from limelight.text.marking import MARK, placeholder, without_marks
 from tests.marks import show_marks
 
 BOLD, END = Code("", "open", "g 1"), Code("", "close", "g 1")
@@ -46,12 +46,6 @@ def test_characters_of_the_text_are_not_taken_for_marks() -> None:
     own = placeholder(3)
     assert marked_sides([f"a{own}", BREAK], ["b", BREAK]) == (f"a{own}", "b", False)
     assert marked_sides(["a", BREAK], ["b", BREAK, own]) == ("a", f"b{own}", False)
-
-
-def test_more_codes_than_placeholders_are_dropped_together() -> None:
-    many: list[str | Code] = [Code("", name=f"x {number}") for number in range(MAX_PLACEHOLDERS + 1)]
-    assert marked_sides(["a", *many], ["b", *many]) == ("a", "b", False)
-    assert shown(["a", *many[1:]], ["b", *many[1:]])[0].endswith(f"<ph{MAX_PLACEHOLDERS - 1}>")
 
 
 @pytest.mark.parametrize("seed", range(30))

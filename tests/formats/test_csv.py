@@ -26,12 +26,6 @@ def test_columns_may_be_named_by_their_sides(header: str, tmp_path: Path) -> Non
     assert sides(path) == sides(path, "en", "de") == [("a", "b")]
 
 
-def test_columns_may_be_named_by_names_of_languages(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", "No;English;Spanish;Deutsch\n1;a;b;c\n")
-    assert sides(path, "en", "es") == [("a", "b")]
-    assert sides(path, "de", "en") == [("c", "a")]
-
-
 @pytest.mark.parametrize("header", ["A lamp.,Eine Lampe.", "en", "id,en", "Sentence,Translation", ""])
 def test_a_table_without_such_names_is_refused(header: str, tmp_path: Path) -> None:
     error = read(write(tmp_path, "a.csv", f"{header}\na,b\n"))[3]
@@ -55,13 +49,6 @@ def test_a_wrong_row_is_left_out(row: bytes, reason: str, tmp_path: Path) -> Non
     assert ([(pair.source, pair.line) for pair in pairs], error) == ([("c", 2), ("e", 4)], "")
     [found] = bad
     assert (found.line, found.reason[: len(reason)]) == (3, reason)
-
-
-def test_a_line_inside_quotes_that_cannot_be_read_spoils_the_row(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", b'en,de\n"a\n\xff\nb",c\ne,f\n')
-    pairs, bad, *_ = read(path)
-    assert [pair.source for pair in pairs] == ["e"]
-    assert [(line.line, line.reason.partition(" (")[0]) for line in bad] == [(3, "not valid UTF-8")]
 
 
 @pytest.mark.parametrize("rows", [1, 20_000])

@@ -6,7 +6,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats import read_lines, read_pairs
-from limelight.formats.opening import _BY_SUFFIX, BOTH_SIDES, refuse_to_translate
+from limelight.formats.opening import _BY_SUFFIX, BOTH_SIDES
 
 
 @pytest.mark.parametrize("suffix", _BY_SUFFIX)
@@ -21,20 +21,3 @@ def test_a_name_is_told_at_once(suffix: str, tmp_path: Path) -> None:
             with pytest.raises(UserError) as told:
                 read(path)
             assert str(told.value).startswith(f"{path}: is {kind}, which is not read as text; ")
-
-
-@pytest.mark.parametrize(
-    ("name", "remedy"),
-    [
-        (
-            "a.csv",
-            "is a CSV table, which is not translated as it is; save it as a Word document (.docx), or its text, or",
-        ),
-        ("a.pdf", "is a PDF document, which is not translated as it is; save it as a Word document (.docx)"),
-    ],
-)
-def test_who_wants_to_translate_is_told_how(name: str, remedy: str) -> None:
-    with pytest.raises(UserError) as told:
-        refuse_to_translate(Path(name))
-    assert remedy in str(told.value)
-    assert "train" not in str(told.value)

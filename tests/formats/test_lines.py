@@ -59,17 +59,6 @@ def test_any_bytes_give_one_item_for_each_line(content: bytes) -> None:
         assert isinstance(item, str) or (item.line, item.file, item.fatal) == (number, "f", False)
 
 
-def test_invalid_utf8_is_named_by_byte_and_the_rest_is_read() -> None:
-    first, bad, last = scan(b"good\n\xc3\xa4b\xffc\nlast\n")
-    assert (first, last) == ("good", "last")
-    assert str(bad).startswith("f:2: not valid UTF-8 (byte 0xff at byte 4 of the line); convert the file to UTF-8")
-
-
-def test_nul_is_not_text() -> None:
-    for few in (b"a\0b\n", b"\0\n", "Text.".encode("utf-16-le")):
-        assert str(scan(few)[0]).startswith("f:1: the line holds a NUL character; is this file text?; convert the file")
-
-
 @pytest.mark.parametrize("ending", [b"\n", b""])
 def test_the_longest_line_is_read_and_a_longer_one_is_not(ending: bytes) -> None:
     longest = b"x" * MAX_LINE_BYTES

@@ -6,13 +6,9 @@ import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import pytest
-
-from limelight.errors import UserError
 from limelight.formats import read_stream
-from limelight.formats.lines import MAX_LINE_BYTES, chunks, read_live
+from limelight.formats.lines import chunks, read_live
 
 
 @contextmanager
@@ -57,15 +53,6 @@ def test_a_pipe_has_the_lines_of_a_file(seed: int) -> None:
         found = [line for line in read_live(stream, "pipe") if line is not None]
         writer.join()
     assert found == list(read_stream(io.BytesIO(content), "file"))
-
-
-def test_a_bad_line_is_named_and_a_long_one_is_not_held(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-    too_long = b"x" * (MAX_LINE_BYTES + 1)
-    for line, message in ((b"\xff", "not valid UTF-8"), (too_long, "the line is longer than")):
-        path.write_bytes(b"a\n" + line + b"\n")
-        with path.open("rb") as file, pytest.raises(UserError, match=f"text:2: {message}"):
-            list(read_live(file, "text"))
 
 
 def test_chunks_end_at_pauses() -> None:

@@ -27,15 +27,6 @@ def test_archives_of_other_kinds_are_refused(suffix: str, tmp_path: Path) -> Non
         require_file(path)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    path = tmp_path / "secret.tsv"
-    path.write_bytes(b"a\tb\n")
-    path.chmod(0)
-    with pytest.raises(UserError, match=r"secret\.tsv: cannot be read: "):
-        open_text(path)
-
-
 def test_what_can_be_read_once_does_not_last(tmp_path: Path) -> None:
     pipe, file = tmp_path / "pipe", tmp_path / "file"
     os.mkfifo(pipe)

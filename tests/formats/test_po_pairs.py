@@ -15,24 +15,6 @@ def entry(source: str = "a", target: str = "b", before: str = "") -> str:
     return f'{before}msgid "{source}"\nmsgstr "{target}"'
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (entry(), ""),
-        (entry(target=""), "not translated"),
-        (entry(before="#, fuzzy\n"), "fuzzy"),
-        (entry(before="#, c-format, fuzzy\n"), "fuzzy"),
-        (entry(before="#, c-format\n#. a note\n#: a.c:1\n"), ""),
-        (entry(before='#| msgid "old"\nmsgctxt "menu"\n'), ""),
-    ],
-)
-def test_only_translated_entries_are_used(text: str, reason: str, tmp_path: Path) -> None:
-    pairs, bad, unused, error = read(write(tmp_path, "a.po", po(text)))
-    assert (bad, error) == ([], "")
-    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
-    assert [line.reason for line in unused] == ([reason] if reason else [])
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_strings_go_on_over_lines_and_blank_lines_may_be_missing(end: str, tmp_path: Path) -> None:
     text = (
@@ -68,10 +50,10 @@ def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
     path = write(tmp_path, "a.po", po(entry()))
     assert sides(path, "en", "de") == sides(path) == [("a", "b")]
     assert sides(path, "de", "en") == [("b", "a")]
-    assert "a.po:1: the file has no text in en and fr; its languages are: de." in read(path, "en", "fr")[3]
+    assert "a.po:1: the file has no segment in both en and fr; its languages are: de." in read(path, "en", "fr")[3]
     assert sides(write(tmp_path, "b.po", entry()), "en", "fr") == [("a", "b")]
     header = PO_HEADER.replace('"Language', '"X-Source-Language: fr\\n"\n"Language')
-    assert "has no text in en" in read(write(tmp_path, "c.po", po(entry(), header=header)))[3]
+    assert "no segment in both" in read(write(tmp_path, "c.po", po(entry(), header=header)))[3]
 
 
 @pytest.mark.parametrize(
@@ -94,14 +76,6 @@ def test_a_wrong_line_spoils_its_entry_alone(wrong: str, line: int, reason: str,
     assert ([(pair.source, pair.target) for pair in pairs], error) == ([("c", "d")], "")
     [found] = bad
     assert (found.line, found.reason[: len(reason)]) == (line, reason)
-
-
-def test_other_encodings_are_named_with_a_way_out(tmp_path: Path) -> None:
-    text = po(entry(), header=PO_HEADER.replace("UTF-8", "ISO-8859-15"))
-    error = read(write(tmp_path, "a.po", text))[3]
-    assert error.endswith(
-        "a.po:1: the catalog is in ISO-8859-15, and only UTF-8 is read; convert it: msgconv --to-code=UTF-8"
-    )
 
 
 def test_a_huge_entry_is_left_out_in_little_memory(tmp_path: Path) -> None:

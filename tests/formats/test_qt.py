@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from limelight.formats import read_pairs
-from tests.formats.files import qt, read, sides, write
+from tests.formats.files import qt, read, write
 
 
 def message(translation: str, source: str = "a", attributes: str = "") -> str:
@@ -29,19 +29,6 @@ def test_only_finished_messages_are_used(translation: str, reason: str, tmp_path
     assert (bad, error) == ([], "")
     assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
     assert [line.reason for line in unused] == ([reason] if reason else [])
-
-
-def test_the_last_form_for_numbers_is_the_general_one(tmp_path: Path) -> None:
-    forms = "<translation><numerusform>%n Lampe</numerusform><numerusform>%n Lampen</numerusform></translation>"
-    path = write(tmp_path, "a.ts", qt(message(forms, "%n lamp(s)", ' numerus="yes"')))
-    assert sides(path, "en", "de") == [("%n lamp(s)", "%n Lampen")]
-
-
-def test_bytes_are_codes_and_of_variants_the_first_is_taken(tmp_path: Path) -> None:
-    first, second = '<lengthvariant>lang<byte value="x1b"/></lengthvariant>', "<lengthvariant>l</lengthvariant>"
-    variants = f"<translation>{first}{second}</translation>"
-    path = write(tmp_path, "a.ts", qt(message(variants, 'long<byte value="x1b"/>')))
-    assert sides(path, marks=True) == [("long<ph0>", "lang<ph0>")]
 
 
 def test_plain_text_in_tsonga_may_have_the_same_ending(tmp_path: Path) -> None:

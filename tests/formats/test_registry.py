@@ -6,7 +6,6 @@ import pytest
 
 from limelight.formats.opening import DOCUMENT_SUFFIXES
 from limelight.formats.registry import DOCX, FORMATS, decode_file, is_document
-from limelight.formats.unit import FormatError
 
 
 def test_formats_are_named_in_one_more_place() -> None:
@@ -33,11 +32,3 @@ def test_encodings_are_kept(data: bytes, suffix: str, text: str | None) -> None:
     assert decoded.encode(decoded.text) == data
     assert text is None or decoded.text == text
     assert text is not None or "ä" in decoded.text
-
-
-def test_what_an_encoding_lacks() -> None:
-    html = decode_file(b'<meta charset="ISO-8859-1">', ".html")
-    assert html.encode("€") == b"&#8364;"
-    catalog = decode_file(b'msgid ""\nmsgstr "charset=ISO-8859-1"\n', ".po")
-    with pytest.raises(FormatError, match="cannot represent"):
-        catalog.encode("€")

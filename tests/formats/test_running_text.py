@@ -68,20 +68,6 @@ def test_a_line_stays_whole_and_blank_ones_are_left_out(path: Path, found: list[
     assert [part.held_out for part in parts] == [place >= cut for place in places]
 
 
-@given(lines, st.booleans())
-def test_what_is_measured_is_what_is_read(path: Path, found: list[str], by_line: bool) -> None:
-    text = "".join(f"{line}\n" for line in found)
-    write(path, text)
-    extent, parts = measure(path, by_line=by_line), parts_of(path, by_line=by_line)
-    assert extent.characters == sum(part.characters for part in parts)
-    assert extent.documents == sum(part.ends for part in parts)
-    blank = sum(not line.strip() for line in found) if by_line else not text.strip()
-    assert extent.blank == blank
-    if not blank:
-        assert extent.characters == len(text)
-        assert sum(part.utf8_bytes for part in parts) == len(text.encode())
-
-
 BAD = {"not valid UTF-8": b"\xff\xfe\n", "NUL": b"a\0b\n", "longer than 1,000,000 bytes": b"x" * 1_000_001 + b"\n"}
 
 

@@ -115,16 +115,3 @@ def test_hostile_text_is_read_in_time(piece: str) -> None:
         for whole in (f"<p>{text[:9000]}</p>", f"<a {text[:9000]}", f"{text[:9000]}<"):
             with suppress(FormatError):
                 read(whole)
-
-
-def test_tags_with_their_places() -> None:
-    text = "<?xml x?><!DOCTYPE a><a b=\"1>2\" c='x'>t<!-- <b> --><x:d/><![CDATA[<e>]]></a>"
-    tags = list(scan_tags(text))
-    assert [(tag.kind, tag.name) for tag in tags] == [
-        ("instruction", ""), ("declaration", ""), ("open", "a"), ("comment", ""), ("empty", "d"), ("cdata", ""),
-        ("close", "a"),
-    ]  # fmt: skip
-    assert "".join(text[tag.begin : tag.end] for tag in tags) == text.replace("t<!", "<!")
-    value, begin, end = tags[2].where("b") or ("", 0, 0)
-    assert text[begin:end] == value == "1>2"
-    assert tags[2].get("C") == "x"

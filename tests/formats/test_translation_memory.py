@@ -1,20 +1,14 @@
 """Translation memories: what is found, in which order, and files that change or are damaged."""
 
 import random
-import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from threading import Event
-from typing import Any
 
 import pytest
 
 from limelight.errors import UserError
-from limelight.formats import translation_memory
-from limelight.formats.translation_memory import LEAST, TranslationMemory, WatchedMemory, open_memory
+from limelight.formats.translation_memory import LEAST, Memories, open_memories, open_memory
 
 PAIRS = [
     ("The pharmacy is closed today.", "Die Apotheke ist heute geschlossen."),
@@ -53,12 +47,6 @@ def test_similar_segments_are_found_best_first(tmp_path: Path) -> None:
     assert memory.find("") == memory.find("...") == []
 
 
-def test_a_new_word_among_common_ones_excludes_nothing(tmp_path: Path) -> None:
-    many = [("Press the red button to continue.", f"t{number}") for number in range(translation_memory.COMMON + 20)]
-    memory = open_memory(written(tmp_path / "m.tsv", many), "en", "de")
-    assert memory.find("Press the red button to continue now.")[0].similarity == 0.875
-
-
 def test_nearly_all_similar_segments_are_found_among_many(tmp_path: Path, seed: int) -> None:
     """One word of a segment is another: the segment is found, and no better one is missed."""
     draw = random.Random(seed)
@@ -93,7 +81,7 @@ def test_languages_are_those_of_the_file(tmp_path: Path) -> None:
     there, back = open_memory(path, "en-US", "de"), open_memory(path, "de", "en")
     assert there.find("one cat")[0].target == "eine Katze"
     assert back.find("eine Katze")[0].target == "one cat"
-    with pytest.raises(UserError, match="no text in fr"):
+    with pytest.raises(UserError, match="no segment in both"):
         open_memory(path, "en", "fr")
 
 
@@ -115,17 +103,6 @@ def test_a_damaged_file_names_its_line_and_leaves_nothing(content: str, reason: 
         open_memory(tmp_path / "gone.tmx", "en", "de")
 
 
-def test_an_index_of_something_else_is_made_anew(tmp_path: Path) -> None:
-    path = written(tmp_path / "m.tsv", PAIRS)
-    index = tmp_path / "m.tsv.en-de.index"
-    index.write_bytes(b"not a database")
-    assert len(open_memory(path, "en", "de")) == 4
-    sqlite3.connect(index).execute(
-        "UPDATE about SET value = 'limelight memory 0' WHERE name = 'format'"
-    ).connection.commit()
-    assert len(open_memory(path, "en", "de")) == 4
-
-
 def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import limelight.formats.translation_memory as module
 
@@ -140,66 +117,33 @@ def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, m
     assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
 
 
-def waited(condition: Callable[[], object]) -> bool:
-    """Whether something comes to hold."""
-    deadline = time.monotonic() + 600
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return bool(condition())
-
-
-def test_a_watched_file_is_read_again_and_a_damaged_one_is_told(tmp_path: Path) -> None:
-    path, said = tmp_path / "m.tmx", list[str]()
-    path.write_text(TMX, encoding="utf-8")
-    watched = WatchedMemory(path, [("en", "de"), ("de", "en"), ("en", "fr")], said.append, seconds=0.01)
-
-    def target(text: str, *direction: str) -> str:
-        memory = watched.of(*direction)
-        found = None if memory is None else memory.exact(text)
-        return "" if found is None else found.target
-
-    assert (target("one cat", "en", "de"), target("eine Katze", "de", "en")) == ("eine Katze", "one cat")
-    assert watched.of("en", "fr") is None
-    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
-    assert waited(lambda: target("one cat", "en", "de") == "ein Kater")
-    path.write_text("no XML", encoding="utf-8")
-    assert waited(lambda: target("one cat", "en", "de") and "the former segments are used" in said[-1])
-    assert target("one cat", "en", "de") == "ein Kater"
-    path.unlink()
-    assert target("one cat", "en", "de") == "ein Kater"
-
-
-def test_no_look_up_waits_for_a_new_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A changed file is read although nothing is looked up, and while it is read the former segments are found."""
+def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:
     path = tmp_path / "m.tmx"
     path.write_text(TMX, encoding="utf-8")
-    watched = WatchedMemory(path, [("en", "de")], lambda _: None, seconds=0.01)
-    begun, may_end, build = Event(), Event(), translation_memory.open_memory
+    memories = open_memories(path, [("en", "de"), ("de", "en"), ("en", "fr")], lambda _: None)
+    assert memories.of("en", "fr") is None
+    there = memories.of("en", "de")
+    assert there is not None
+    assert there.exact("one cat") == there.find("one cat")[0]
+    with pytest.raises(UserError, match="no segment in both"):
+        open_memories(path, [("en", "fr")], lambda _: None)
 
-    def slow(*given: Any, **more: Any) -> TranslationMemory:
-        begun.set()
-        assert may_end.wait(600)
-        return build(*given, **more)
 
-    def target() -> str:
-        memory = watched.of("en", "de")
-        return "" if memory is None else memory.find("one cat")[0].target
-
-    monkeypatch.setattr(translation_memory, "open_memory", slow)
-    path.write_text(TMX.replace("eine Katze", "ein Kater"), encoding="utf-8")
-    assert begun.wait(600)
-    assert [target() for _ in range(3)] == ["eine Katze"] * 3
-    may_end.set()
-    assert waited(lambda: target() == "ein Kater")
+def test_the_first_memory_takes_precedence_and_shows_its_name(tmp_path: Path) -> None:
+    own = open_memory(written(tmp_path / "own.tsv", [(PAIRS[0][0], "x"), PAIRS[3]]), "en", "de")
+    other = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")
+    both = Memories([("mine", own), ("", other)])
+    match = both.exact(PAIRS[0][0])
+    assert match is not None
+    assert (match.target, match.origin) == ("x", "mine:1")
+    assert [each.target for each in both.find(PAIRS[0][0])] == ["x", PAIRS[0][1]]
 
 
 def test_columns_without_languages_are_refused_for_several_directions(tmp_path: Path) -> None:
     path = written(tmp_path / "m.tsv", PAIRS)
     with pytest.raises(UserError, match="its languages are not in the file"):
-        WatchedMemory(path, [("en", "de"), ("en", "fr")], lambda _: None)
-    only = WatchedMemory(path, [("en", "de")], lambda _: None).of("en", "de")
-    assert only is not None
-    assert len(only) == 4
+        open_memories(path, [("en", "de"), ("en", "fr")], lambda _: None)
+    assert open_memories(path, [("en", "de")], lambda _: None).of("en", "de") is not None
 
 
 def test_processes_that_begin_together_make_one_index(tmp_path: Path) -> None:

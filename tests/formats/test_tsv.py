@@ -19,11 +19,3 @@ def test_columns_make_pairs_with_their_place(tmp_path: Path) -> None:
         Pair("c", "d", file, 2),
         Pair("", "", file, 3),
     ]
-
-
-def test_a_line_without_tab_is_bad(tmp_path: Path) -> None:
-    first, bad, last = scan(tmp_path, b"a\tb\nno tab here\nc\td\n")
-    assert isinstance(first, Pair)
-    assert isinstance(last, Pair)
-    assert last.line == 3
-    assert str(bad) == f"{tmp_path / 't.tsv'}:2: there is no TAB in this line; a line is source TAB target"

@@ -17,49 +17,6 @@ def unit_2(source: str = "a", target: str | None = "b", state: str = "", attribu
     return f'<unit id="u"{attributes}><segment{said}><source>{source}</source>{translated}</segment></unit>'
 
 
-@pytest.mark.parametrize(
-    ("unit", "reason"),
-    [
-        (unit_1(), ""),
-        (unit_1(""), "not translated (segment u)"),
-        (unit_1("<target> </target>"), "not translated (segment u)"),
-        (unit_1('<target state="signed-off">b</target>'), ""),
-        (unit_1('<target state="x-guess">b</target>'), "not approved (its state is x-guess) (segment u)"),
-        (unit_1('<target state="needs-review-translation">b</target>', ' approved="yes"'), ""),
-        (unit_1(attributes=' approved="no"'), "not approved (segment u)"),
-        (unit_1('<target state="translated">b</target>', ' approved="no"'), ""),
-        (unit_1('<target state-qualifier="leveraged-mt">b</target>'),
-         "not approved (segment u)"),
-        (unit_1('<target state="final" state-qualifier="leveraged-mt">b</target>'), ""),
-        (unit_1(attributes=' translate="no"'), 'translate="no" (segment u)'),
-        (f'<group translate="no">{unit_1()}</group>', 'translate="no" (segment u)'),
-        (f'<group translate="no">{unit_1(attributes=" translate=" + chr(34) + "yes" + chr(34))}</group>', ""),
-    ],
-)  # fmt: skip
-def test_states_of_1_2(unit: str, reason: str, tmp_path: Path) -> None:
-    pairs, bad, unused, error = read(write(tmp_path, "a.xlf", xliff(unit)))
-    assert (bad, error) == ([], "")
-    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
-    assert [line.reason for line in unused] == ([reason] if reason else [])
-
-
-@pytest.mark.parametrize(
-    ("unit", "reason"),
-    [
-        (unit_2(), ""),
-        (unit_2(target=""), "not translated (segment u/1)"),
-        (unit_2(state="initial"), "not approved (its state is initial) (segment u/1)"),
-        (unit_2(attributes=' translate="no"'), 'translate="no" (segment u/1)'),
-        (f'<group id="g" translate="no">{unit_2()}</group>', 'translate="no" (segment u/1)'),
-    ],
-)
-def test_states_of_2(unit: str, reason: str, tmp_path: Path) -> None:
-    pairs, bad, unused, error = read(write(tmp_path, "a.xliff", xliff(unit, version="2.1")))
-    assert (bad, error) == ([], "")
-    assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
-    assert [line.reason for line in unused] == ([reason] if reason else [])
-
-
 def test_suggestions_and_other_namespaces_are_no_translations(tmp_path: Path) -> None:
     suggestion = "<alt-trans><source>x</source><target>y</target></alt-trans>"
     foreign = '<m:target xmlns:m="urn:m">z</m:target>'
@@ -122,11 +79,3 @@ def test_a_unit_of_several_segments_is_several_pairs(tmp_path: Path) -> None:
     assert sides(write(tmp_path, "c.xliff", xliff(f'<unit id="u">{two}</unit>', version="2.0"))) == [
         ("One.", "Eins."), ("Two.", "Zwei."),
     ]  # fmt: skip
-
-
-def test_the_languages_are_those_of_the_file_or_else_of_the_texts(tmp_path: Path) -> None:
-    text = xliff(unit_1()).replace(' target-language="de"', "")
-    assert sides(write(tmp_path, "a.xlf", text), "en", "de") == [("a", "b")]
-    text = text.replace("<target>", '<target xml:lang="fr">')
-    assert "has no text in de; its languages are: en, fr" in read(write(tmp_path, "b.xlf", text))[3]
-    assert sides(write(tmp_path, "c.xlf", xliff(unit_1())), "de", "en") == [("b", "a")]

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.formats import xml
-from limelight.formats.unit import splice
-from limelight.formats.xml import parse_xml, with_attribute
-from tests.formats.files import CONTENTS, SENTENCES, read, tmx, unit, write, xliff
+from tests.formats.files import CONTENTS, SENTENCES, read, tmx, unit, write
 
 PAIR = unit(("en", "a"), ("de", "b"))
 BOMB = (
@@ -88,17 +85,6 @@ def test_noise_ends_with_a_message(suffix: str, tmp_path: Path) -> None:
         assert len(pairs) < len(SENTENCES) or bad or error
 
 
-def test_wrong_encodings_are_named(tmp_path: Path) -> None:
-    german = tmx(PAIR.replace(">b<", ">grün<"))
-    error = read(write(tmp_path, "a.tmx", german.encode("latin-1")))[3]
-    assert "a.tmx:2: not well-formed XML" in error
-    assert "another encoding than it says? Convert it to UTF-8" in error
-    error = read(write(tmp_path, "b.tmx", german.replace('"1.0"', '"1.0" encoding="Shift_JIS"')))[3]
-    assert "b.tmx:1: the encoding that it names is not read; convert the file to UTF-8" in error
-    error = read(write(tmp_path, "c.tmx", german.encode("utf-32")))[3]
-    assert "Convert it to UTF-8" in error
-
-
 PEAK = """
 import resource, sys
 from limelight.formats import read_pairs
@@ -117,20 +103,3 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     count, kilobytes = map(int, done.stdout.split())
     assert count == 30_000
     assert kilobytes < 20_000
-
-
-def test_attributes_count_as_characters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(xml, "MAX_CHARACTERS", 100)
-    text = xliff(f'<trans-unit id="1"><source><x id="{"9" * 101}"/></source></trans-unit>')
-    assert len(read(write(tmp_path, "a.xlf", text))[1]) == 1
-
-
-def test_elements_know_their_places() -> None:
-    text = '<?xml version="1.0" encoding="latin-1"?>\n<a x="1>2">té\U0001f600<b/>x<c y=\'/\'></c><!-- k --></a >\n'
-    root = parse_xml(text)
-    found = list(root.walk("b", "c"))
-    assert [text[each.begin : each.end] for each in (root, *found)] == [text[41:-1], "<b/>", "<c y='/'></c>"]
-    assert [text[each.content : each.close] for each in (root, *found)] == [text[52:-6], "", ""]
-    assert root.text() == "té\U0001f600x"
-    new = splice(text, [with_attribute(text, root, "x", "3"), with_attribute(text, found[0], "z", "4")])
-    assert new == text.replace("1>2", "3").replace("<b/>", '<b z="4"/>')

@@ -8,12 +8,10 @@ import random
 
 import pytest
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.inference.prepare import prepare
-from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import LanguageModel
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import HalfCopy
@@ -83,25 +81,6 @@ def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
     assert_same(step_through(model, batch), features)
 
 
-def test_neither_padding_nor_neighbors_change_a_text(model: LanguageModel) -> None:
-    targets = texts((3, 6, 0, 4))
-    together = model(without_source(model, targets))
-    for row, target in enumerate(targets):
-        assert_same(together[row, : len(target) + 1], model(without_source(model, [target]))[0])
-
-
-def test_the_future_does_not_change_the_past(model: LanguageModel) -> None:
-    batch = without_source(model, texts((4, 4, 4)))
-    features, target_in = model(batch), batch.target_in.clone()
-    for changed in range(5):
-        batch.target_in[:] = target_in
-        batch.target_in[:, changed] = (target_in[:, changed] + 1) % PADDING
-        later = model(batch)
-        assert_same(later[:, :changed], features[:, :changed])
-        for position in range(changed, 5):
-            assert not torch.allclose(later[:, position], features[:, position], rtol=1e-7, atol=1e-9)
-
-
 @pytest.mark.parametrize("prompts", [(0, 0, 0), (0, 3, 1, 7)])
 def test_hypotheses_after_prompts_of_any_length(model: LanguageModel, prompts: tuple[int, ...]) -> None:
     with torch.inference_mode():
@@ -140,34 +119,6 @@ def test_what_is_packed_begins_with_nothing(model: LanguageModel, precision: str
         torch.testing.assert_close(found, logits[0], rtol=0, atol=tolerance)
 
 
-def test_every_head_of_a_text_without_source_can_be_switched_off(model: LanguageModel) -> None:
-    batch = without_source(model, texts((4, 6, 2)))
-    with probe(model, weights=True) as seen:
-        features = model(batch)
-    for name, layer in seen.weights.items():
-        assert name.endswith(".self")
-        assert layer.shape[-2:] == (7, 7)
-        assert_same(layer.sum(-1), torch.ones_like(layer[..., 0]))
-        assert not layer.triu(1).any()
-        for head in range(layer.shape[1]):
-            kept = torch.ones(layer.shape[1])
-            kept[head] = 0
-            with probe(model, Intervention({name: kept})):
-                without = model(batch)
-                assert not torch.allclose(without, features)
-                assert_same(step_through(model, batch), without)
-
-
-def test_gradients_reach_every_parameter(model: LanguageModel) -> None:
-    batch = without_source(model, texts((4, 6, 2)))
-    logits = model.project(model(batch))
-    functional.cross_entropy(logits[batch.target_valid], batch.target_out[batch.target_valid]).backward()
-    for name, parameter in model.named_parameters():
-        assert torch.isfinite(parameter.grad).all(), name
-        # A bias of the keys shifts all scores of a query alike, which softmax does not see.
-        assert parameter.grad.any() or name.endswith("key_proj.bias"), name
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_updates_may_be_computed_in_half_precision(name: str, seed: int) -> None:
     """Gradients of the copy in bf16 arrive at the model, and point where its own do."""
@@ -180,19 +131,6 @@ def test_updates_may_be_computed_in_half_precision(name: str, seed: int) -> None
     batch_loss(model, batch, label_smoothing=0.1).backward()
     expected = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
     assert torch.cosine_similarity(torch.cat([each.flatten() for each in found]), expected, dim=0) > 0.95
-
-
-def test_there_is_one_vocabulary(model: LanguageModel) -> None:
-    assert model.source_padding == model.target_padding == model.output_size == PADDING
-    assert model.start_id == model.end_id == 0
-
-
-def test_a_shared_matrix_is_there_once(seed: int) -> None:
-    for name, config in MODELS.items():
-        model = make_model(config)
-        shapes = [tuple(weight.shape) for weight in model.parameters()]
-        assert shapes.count((29, 11)) + shapes.count((29, 12)) == 1, name
-        assert any(isinstance(part, nn.Linear) and part.out_features == 28 for part in model.modules()) != config.tie
 
 
 def test_a_text_may_be_longer_than_the_masks_of_short_ones(seed: int) -> None:

@@ -102,11 +102,6 @@ def test_every_source_position_matters(model: Seq2Seq) -> None:
         assert not torch.allclose(model(replace(batch, source=source)), features, rtol=1e-7, atol=1e-9)
 
 
-def test_asking_for_weights_changes_nothing(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    assert_same(weighted(model, batch)[0], model(batch))
-
-
 def test_weights_sum_to_one_and_put_nothing_on_padding_or_the_future(attentive: Seq2Seq) -> None:
     batch = random_batch(attentive)
     _, seen = weighted(attentive, batch)
@@ -149,15 +144,6 @@ def weighted(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Seen]:
     """Features and weights."""
     with probe(model, weights=True) as seen:
         return model(batch), seen
-
-
-def test_keeping_all_heads_changes_nothing(model: Seq2Seq) -> None:
-    batch = random_batch(model)
-    expected, seen = weighted(model, batch)
-    heads = {name: torch.ones(layer.shape[1]) for name, layer in seen.weights.items()}
-    with probe(model, Intervention(heads)):
-        assert_same(model(batch), expected)
-        assert_same(step_through(model, batch), expected)
 
 
 def test_every_head_can_be_switched_off(attentive: Seq2Seq) -> None:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from limelight.text.checks import cut_loops, find_addresses, find_loop, is_copied, lost_addresses, unknown_share
+from limelight.text.checks import cut_loops, find_addresses, find_loop, is_copied, lost_addresses
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,6 @@ def test_an_address_has_to_come_back_as_it_was_and_as_often() -> None:
 )
 def test_copies(source: str, output: str, copied: bool) -> None:
     assert is_copied(source, output) is copied
-
-
-def test_the_share_of_unknown_letters() -> None:
-    alphabet = frozenset("abcdefgh")
-    assert unknown_share("Abc 12!", alphabet) == 0
-    assert unknown_share("ab яя", alphabet) == 0.5
-    assert unknown_share("你好", alphabet) == 1
-    assert unknown_share("12", alphabet) == 0
 
 
 def test_addresses_in_capitals_are_addresses() -> None:

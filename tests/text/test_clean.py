@@ -115,14 +115,3 @@ def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
         ["t.tsv", "5", "one side is empty", "d", ""],
     ]
     assert left_out.summary() == f"  the first 3 of the 4 are in {tmp_path / 'run/left-out.tsv'}"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
-def test_a_list_on_a_full_disk_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "left-out.tsv"
-    left_out = LeftOutList(path)
-    path.symlink_to("/dev/full")
-    left_out.add(Pair("a", "b"), "one")
-    with pytest.raises(OSError, match="No space left") as caught:
-        left_out.__exit__()
-    assert caught.value.filename == str(path)

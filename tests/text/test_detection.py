@@ -50,11 +50,6 @@ def test_what_no_language_has_learned_is_in_none_of_them(text: str) -> None:
     assert next(iter(without.probabilities(text))) == DETECTOR.detect(text)[0]
 
 
-def test_a_word_of_two_languages_is_less_sure_than_one_of_a_single_language() -> None:
-    both = learn_detector({"x": ["haus in mit"] * 200, "y": ["maison in avec"] * 200})
-    assert both.detect("in")[1] < 0.6 < 0.8 < both.detect("haus")[1]
-
-
 def test_it_is_a_function_of_text_and_seed() -> None:
     again = learn_detector({language: texts(language, seed=1) for language in WORDS})
     assert np.array_equal(again.scores, DETECTOR.scores)

@@ -36,7 +36,6 @@ def test_whole_words_and_their_forms_match(text: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("language", "term", "text", "matches"),
     [
-        ("en", "new", "the news", False),
         ("en", "hat", "he hates it", False),
         ("en", "dog", "two dogs", True),
         ("en", "potato", "potatoes", True),
@@ -46,11 +45,9 @@ def test_whole_words_and_their_forms_match(text: str, found: list[str]) -> None:
         ("de", "Wand", "wir wandern", False),
         ("de", "Arbeit", "sie arbeiten", False),
         ("de", "ab", "aber", False),
-        ("de", "Ei", "ein Eis", False),
         ("de", "Kind", "den Kindern", True),
         ("de", "gut", "Guter Tag", True),
         ("de", "Student", "die Studentinnen", True),
-        ("fr", "foi", "une fois", False),
         ("fr", "porte", "les portes", True),
         ("fr", "cheval", "des chevaux", True),
         ("fr", "jeu", "les jeux", True),
@@ -77,23 +74,12 @@ def test_forms_of_a_term_count_as_used(target: str, text: str, used: bool) -> No
     assert bool(find_used(target, text)) == used
 
 
-TBX = """<?xml version="1.0"?><martif type="TBX" xml:lang="en"><text><body>
-<termEntry id="1"><langSet xml:lang="en-US"><tig><term>lamp</term></tig><tig><term>light</term></tig></langSet>
-<langSet xml:lang="de"><ntig><termGrp><term>Leuchte</term></termGrp></ntig></langSet></termEntry>
-<termEntry id="2"><langSet xml:lang="fr"><tig><term>chien</term></tig></langSet></termEntry></body></text></martif>"""
-TBX_3 = """<tbx xmlns="urn:iso:std:iso:30042:ed-2" xml:lang="en"><text><body><conceptEntry id="1">
-<langSec xml:lang="en"><termSec><term>lamp</term></termSec></langSec>
-<langSec xml:lang="de"><termSec><term>Leuchte</term></termSec></langSec></conceptEntry></body></text></tbx>"""
-
-
 @pytest.mark.parametrize(
     ("name", "content", "terms"),
     [
         ("a.tsv", "lamp\tLeuchte\n\ndog\tHund", [("lamp", "Leuchte"), ("dog", "Hund")]),
         ("a.csv", "source,target\nlamp,Leuchte\n\"a, b\",c", [("lamp", "Leuchte"), ("a, b", "c")]),
         ("a.csv", "de;note;en\nLeuchte;x;lamp", [("lamp", "Leuchte")]),
-        ("a.tbx", TBX, [("lamp", "Leuchte"), ("light", "Leuchte")]),
-        ("a.tbx", TBX_3, [("lamp", "Leuchte")]),
     ],
 )  # fmt: skip
 def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, str]]) -> None:
@@ -105,12 +91,10 @@ def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, s
     ("name", "content", "message"),
     [
         ("a.tsv", "lamp\tLeuchte\nalone", "a.tsv:2: a term has"),
-        ("a.tsv", "", "no terms"),
+        ("a.tsv", "", "1 to 100,000 terms, not 0"),
         ("a.tsv", "!\tx", "no words"),
         ("a.tsv", "x" * 300 + "\ty", "more than 200"),
         ("a.pdf", "x", "a glossary is"),
-        ("a.tbx", "<a/>", "begins with"),
-        ("a.tbx", '<!DOCTYPE a [<!ENTITY b "c">]><martif>&b;</martif>', "entity"),
         ("a.tsv", "a\t\U000f0001", "characters"),
     ],
 )

@@ -6,7 +6,6 @@ import pytest
 
 from limelight.text.icu import Apostrophes, branches
 from limelight.text.marking import placeholder
-from limelight.text.protectors import PROTECTORS, find_spans
 
 
 def texts(message: str) -> list[str]:
@@ -33,12 +32,6 @@ def texts(message: str) -> list[str]:
 )
 def test_branches(message: str, found: list[str]) -> None:
     assert texts(message) == found
-
-
-def test_a_brace_in_quotes_ends_no_message() -> None:
-    text = "See {n, plural, other {a '}' b}} here."
-    (span,) = find_spans(text, [PROTECTORS["messages"]])
-    assert text[span.begin : span.end] == "{n, plural, other {a '}' b}}"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Names of labels: what is one, and files that a stranger may have written."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -34,11 +33,11 @@ def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None
         (b'["a"]', "1 labels; a classifier chooses among 2 to 10,000"),
         (json.dumps([str(number) for number in range(MAX_LABELS + 1)]).encode(), "10,001 labels"),
         (b'["a", "b", "a"]', "a label is listed twice"),
-        (b'["a", ""]', "'' is not a valid label: it is blank, or has white space at an end"),
-        (b'["a", "\\u001b[2J"]', "is not a valid label: it has characters that are not printable"),
+        (b'["a", ""]', "'' is not a valid label, which has 1 to 200 printable"),
+        (b'["a", "\\u001b[2J"]', "is not a valid label"),
         (
             json.dumps(["a", "b" * (MAX_LABEL_LENGTH + 1)]).encode(),
-            "is not a valid label: 201 characters; the maximum is 200",
+            "is not a valid label",
         ),
     ],
 )
@@ -50,17 +49,6 @@ def test_what_is_no_list_of_labels_is_refused(content: bytes, fault: str, tmp_pa
     assert fault in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert len(str(caught.value)) < 1000
-
-
-def test_what_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot read the labels: No such file"):
-        read_labels(tmp_path / "labels.json")
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="cannot read the labels: not a regular file"):
-        read_labels(tmp_path / "pipe")
-    (tmp_path / "large").write_bytes(b" " * 10_000_001)
-    with pytest.raises(UserError, match="cannot read the labels: 10,000,001 bytes"):
-        read_labels(tmp_path / "large")
 
 
 def test_an_unknown_label_is_told_with_its_place() -> None:

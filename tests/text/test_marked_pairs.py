@@ -82,16 +82,6 @@ def test_a_phrase_whose_links_lead_elsewhere_is_never_marked() -> None:
     assert all("sold" in marked(seed, placeholders=True).source for seed in range(300))
 
 
-def test_a_word_without_a_sure_link_is_never_marked() -> None:
-    alignment = Alignment([Link(0, 0), Link(1, 1, sure=False)], WordForms())
-    found = {
-        place_marks(Sides("ab cd", "ef gh"), alignment, Random(seed), placeholders=True, terms=False)[0]
-        for seed in range(200)
-    }
-    assert all("cd" in source and "gh" in target for source, target in found)
-    assert any("ab" not in source for source, _ in found)
-
-
 def test_a_term_is_followed_by_a_form_of_its_translation() -> None:
     forms = {
         "old": {"alte", "Alte"}, "man": {"Mann", "mann"}, "many": {"viele", "Viele"}, "alas": {"Leider", "leider"},

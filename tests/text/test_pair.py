@@ -6,7 +6,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.text.pair import BadLine, PairLines
+from limelight.text.pair import PairLines
 
 PAIRS = [('a <b> & "c" ]]>', "ä\u00a0€ 𝄞"), (" 1 < 2", "x"), ("tab\there", "two\nlines\u2028and")]
 
@@ -33,9 +33,3 @@ def test_characters_that_xml_cannot_have_are_replaced(tmp_path: Path) -> None:
 def test_a_memory_needs_languages(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="names its languages"):
         PairLines(tmp_path / "pairs.tmx", "", "de")
-
-
-@pytest.mark.parametrize("details", ["", " (byte 0xff); convert it", "; is this (perhaps) text?"])
-def test_bad_lines_are_counted_by_their_reason_without_details(details: str) -> None:
-    line = BadLine("train.en", 3, f"not valid UTF-8{details}")
-    assert (str(line), line.kind) == (f"train.en:3: not valid UTF-8{details}", "not valid UTF-8")

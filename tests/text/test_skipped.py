@@ -1,23 +1,10 @@
 """The report of lines that were left out: few are said, all are counted and can be found."""
 
-import sys
 from pathlib import Path
-
-import pytest
 
 from limelight.formats import read_pairs
 from limelight.text import BadLine, SkipReport
 from limelight.text.clean import NAMED
-
-
-def test_nothing_skipped_leaves_nothing(tmp_path: Path) -> None:
-    listing = tmp_path / "data" / "skipped.txt"
-    listing.parent.mkdir()
-    listing.write_text("from a former start")
-    with SkipReport(listing, print) as report:
-        pass
-    assert report.summary() == ""
-    assert not listing.exists()
 
 
 def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
@@ -39,19 +26,6 @@ def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:
         f"  skipped 100: not valid UTF-8 (first: {path}:1)",
         f"  skipped 100: there is no TAB in this line (first: {path}:2)",
     ]
-
-
-def test_the_list_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["limelight.text.clean"], "LISTED", 3)  # the name in the package is the function
-    with SkipReport(tmp_path / "skipped.txt", lambda _: None) as report:
-        for line in range(1, 1002):
-            report.add(BadLine("t.tsv", line, "no text (at all)" if line > 1 else "too long; shorten it"))
-    assert report.summary().splitlines() == [
-        f"skipped 1,001 lines that cannot be read; the first 3 of them in {tmp_path / 'skipped.txt'}",
-        "  skipped 1,000: no text (first: t.tsv:2)",
-        "  skipped 1: too long (first: t.tsv:1)",
-    ]
-    assert (tmp_path / "skipped.txt").read_text().count("\n") == 3
 
 
 def test_segments_that_are_not_used_are_counted_apart_and_not_said(tmp_path: Path) -> None:

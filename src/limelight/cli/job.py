@@ -81,7 +81,7 @@ class Job:
         "Regular expression of text to keep unchanged, like tags. Can be repeated.", "REGEX"
     )
     no_protect: bool = flag("Translate tags, variables and addresses like any other text.")
-    glossary: Path | None = option("Terms and their required translations: two columns (.tsv, .csv), or .tbx.", "FILE")
+    glossary: Path | None = option("Terms and their required translations: two columns (.tsv, .csv).", "FILE")
     memory: Path | None = option(
         "Translation memory: TMX, or another file of pairs. Its segments are reused for the same source.", "FILE"
     )

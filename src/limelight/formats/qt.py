@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +26,6 @@ from limelight.text.pair import BadLine
 
 UNFINISHED = "unfinished"
 _UNUSED = {UNFINISHED: UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete"}
-_OPTIONAL = re.compile(r"(?<=\w)\((e?s)\)")
 
 
 class _Message(NamedTuple):
@@ -53,9 +51,7 @@ def _messages(unit: XmlUnit) -> Iterator[_Message]:
 
 
 def _parts(element: Element, text: str = "") -> Parts:
-    """Of several length variants the first."""
-    inner = element.first("lengthvariant") or element
-    return list(inline_parts(inner, lambda each: Inline(f"{each.name} {each.get('value')}"), text))
+    return list(inline_parts(element, lambda each: Inline(f"{each.name} {each.get('value')}"), text))
 
 
 def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
@@ -94,7 +90,6 @@ def _unit(text: str, message: _Message, plurals: PluralForms | None) -> Unit:
     parts, count = _parts(message.source, text), 0
     if message.element.get("numerus") == "yes":
         count = max(plurals.total if plurals else 1, len(message.forms))
-        parts = [_OPTIONAL.sub(r"\1", part) if isinstance(part, str) else part for part in parts]
     source, translation, forms = message.source, message.translation, message.forms
     opened, accelerator = f'<translation type="{UNFINISHED}">', Accelerator()
     if len(parts) == 1 and isinstance(parts[0], str):

@@ -28,6 +28,9 @@ MAX_LISTED = 20
 States = Literal["translated", "approved", "all"]
 """Which segments are used: translated ones, only approved ones, or also drafts."""
 _Key = tuple[str, str, int]
+_REMOVED = "\0"
+"""In place of a code that is removed."""
+_BETWEEN_WORDS = re.compile(rf"(?<=[^\W_]){_REMOVED}(?=[^\W_])")
 _LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
 
 
@@ -103,16 +106,12 @@ def _other_half(key: _Key) -> _Key:
 
 def _text(parts: Parts, marks: Mapping[_Key, str]) -> str:
     """The text with marks; another code between two words is a space."""
-    keys, pieces = iter(_keys(parts)), list[str]()
-    for number, part in enumerate(parts):
-        if isinstance(part, str):
-            pieces.append(part)
-            continue
-        before = next((each for each in reversed(parts[:number]) if each), "")
-        after = next((each for each in parts[number + 1 :] if each), "")
-        between = isinstance(before, str) and isinstance(after, str) and before[-1:].isalnum() and after[:1].isalnum()
-        pieces.append(marks.get(next(keys), " " * (between and part.role == "alone")))
-    return _LINE_ENDS.sub(" ", "".join(pieces)).strip(" ")
+    keys = iter(_keys(parts))
+    joined = "".join(
+        part if isinstance(part, str) else marks.get(next(keys), _REMOVED if part.role == "alone" else "")
+        for part in parts
+    )
+    return _LINE_ENDS.sub(" ", _BETWEEN_WORDS.sub(" ", joined).replace(_REMOVED, "")).strip(" ")
 
 
 def pairs_of(
@@ -169,69 +168,60 @@ class _Choice:
     """
 
     def __init__(self, source: str, target: str) -> None:
-        self._source, self._target = source, target
-        self._all_named = bool(source and target)
+        self._wanted, self._all_named = (source, target), bool(source and target)
         self._seen: dict[str, str] = {}  # normalized tag -> as written in the file
         self._any = self._any_pair = False
 
     def take_note(self, variants: Sequence[Variant]) -> str:
         """Record the languages of a segment; returns their fault, or an empty text."""
         languages = {tag(variant.language): variant.language for variant in variants if variant.language}
-        news = languages.keys() - self._seen.keys()
         self._seen = languages | self._seen
-        self._any |= bool(variants)
-        if not (self._source and self._target):
-            codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
-            found = codes if len(codes) > 1 else list(languages)
-            if len(found) > 1:
-                self._source = self._source or _other(found, self._target)
-                self._target = self._target or _other(found, self._source)
+        codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
+        found = codes if len(codes) > 1 else list(languages)
+        if len(found) > 1 and not all(self._wanted):
+            source = self._wanted[0] or _other(found, self._wanted[1])
+            self._wanted = source, self._wanted[1] or _other(found, source)
+        self._any = self._any or bool(variants)
         self._any_pair = self._any_pair or all(self.sides(variants))
-        known = self._source and self._target and not self._all_named
-        if not (news and known) or all(matches(self._source, each) or matches(self._target, each) for each in news):
+        is_known = all(any(matches(each, there) for each in self._wanted) for there in languages)
+        if self._all_named or is_known or not all(self._wanted):
             return ""
         remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
         return f"the file has more than two languages: {self._listed()}; {remedy}"
 
     def sides(self, variants: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
-        """The source texts, and the target texts."""
+        """The source texts, and the target texts. Of a file that does not name both of its languages they are swapped
+        if that fits better."""
+        source, target = self._wanted
         if len(variants) == 2 and not all(variant.language for variant in variants):
-            return self._partly_named(*variants)
-        sources = [variant for variant in variants if self._is(variant.language, self._source, self._target)]
-        targets = [variant for variant in variants if self._is(variant.language, self._target, self._source)]
-        return sources, targets
+            first, second = max((variants, variants[::-1]), key=self._fit)
+            return ([first], [second]) if self._fit((first, second)) >= 0 else ([], [])
+        return [each for each in variants if _is(each, source, target)], [
+            each for each in variants if _is(each, target, source)
+        ]
 
-    def _partly_named(self, first: Variant, second: Variant) -> tuple[list[Variant], list[Variant]]:
-        """The two texts of a file that does not name both of its languages, swapped if necessary."""
-
-        def known(sides: tuple[Variant, Variant]) -> int:
-            """How many languages match; -1 if one does not."""
-            named = [(wanted, side.language) for wanted, side in zip((self._source, self._target), sides, strict=True)
-                     if wanted and side.language]  # fmt: skip
-            return len(named) if all(matches(*each) for each in named) else -1
-
-        best = max((first, second), (second, first), key=known)
-        return ([best[0]], [best[1]]) if known(best) >= 0 else ([], [])
-
-    def _is(self, language: str, wanted: str, other: str) -> bool:
-        """Whether `language` matches `wanted` and is not exactly `other`."""
-        exactly_other = tag(language) == tag(other) != tag(wanted)
-        return bool(wanted) and matches(wanted, language) and not exactly_other
+    def _fit(self, sides: Sequence[Variant]) -> int:
+        """How many languages match; -1 if one does not."""
+        named = [
+            matches(wanted, side.language)
+            for wanted, side in zip(self._wanted, sides, strict=True)
+            if wanted and side.language
+        ]
+        return len(named) if all(named) else -1
 
     def lacking(self, sources: Sequence[Variant], targets: Sequence[Variant]) -> str:
         """Why a segment has no pair."""
-        names = [name for name, side in ((self._source, sources), (self._target, targets)) if not side and name]
+        names = [name for name, side in zip(self._wanted, (sources, targets), strict=True) if name and not side]
         return f"no text in {' and '.join(names)}" if names else "text in one language only"
 
     def missing(self) -> str:
         """The message for a file that has segments, but none in both named languages."""
         if not self._any or self._any_pair or not self._all_named:
             return ""
-        names = [name for name in (self._source, self._target) if not any(matches(name, each) for each in self._seen)]
-        what = f"has no text in {' and '.join(names)}" if names else "has no segment in both languages"
         return (
-            f"the file {what}; its languages are: {self._listed() or 'not named'}. Name two of them: FROM-TO= before "
-            "the file's name, or --source and --target (to train), --from and --to (elsewhere)"
+            f"the file has no segment in both {' and '.join(self._wanted)}; its languages are: "
+            f"{self._listed() or 'not named'}. Name two of them: FROM-TO= before the file's name, or --source and "
+            "--target (to train), --from and --to (elsewhere)"
         )
 
     def _listed(self) -> str:
@@ -239,10 +229,16 @@ class _Choice:
         return ", ".join(found[:MAX_LISTED]) + ", ..." * (len(found) > MAX_LISTED)
 
 
+def _is(variant: Variant, wanted: str, other: str) -> bool:
+    """Whether the language of a text matches `wanted` and is not exactly `other`."""
+    language = variant.language
+    exactly_other = tag(language) == tag(other) != tag(wanted)
+    return bool(wanted) and matches(wanted, language) and not exactly_other
+
+
 def _other(found: Sequence[str], language: str) -> str:
     """The first tag that does not match a language or, if all match, that is not equal to it."""
-    different = (each for each in found if not (language and matches(language, each)))
-    return next(different, next((each for each in found if each != tag(language)), ""))
+    return min(found, key=lambda each: (matches(language, each), each == tag(language)))
 
 
 @lru_cache(1000)

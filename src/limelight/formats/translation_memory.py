@@ -12,7 +12,6 @@ import math
 import shutil
 import sqlite3
 import tempfile
-import time
 import unicodedata
 import weakref
 from collections import defaultdict
@@ -22,7 +21,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 
 from limelight.errors import UserError
 from limelight.files import cause, fill_file, locked
@@ -69,7 +68,7 @@ def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
 
 
-def fuzzy_match(memory: TranslationMemory | SeveralMemories, text: str) -> MemoryMatch | None:
+def fuzzy_match(memory: TranslationMemory | Memories, text: str) -> MemoryMatch | None:
     """The most similar segment with another source, of at least `FUZZY`."""
     return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
 
@@ -199,35 +198,44 @@ def open_memory(
     return TranslationMemory(place, str(path))
 
 
-class JoinedMemory:
-    """Several memories of a caller, each with the name that its matches show; the first ones take precedence. What
-    `last` has comes after them."""
+def open_memories(path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]) -> Memories:
+    """The memories of a file in these directions, without those of which it has no pairs.
 
-    def __init__(self, named: Sequence[tuple[str, TranslationMemory]], last: WatchedMemory | None = None) -> None:
-        self._named, self._last = named, last
+    Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several directions.
+    """
+    wanted, opened, errors = list(directions) or [("", "")], list[tuple[str, TranslationMemory]](), list[UserError]()
+    if len(wanted) > 1 and not names_languages([path]):
+        raise UserError(f"{path}: its languages are not in the file, and the model has several; use TMX")
+    for source, target in wanted:
+        try:
+            opened.append(("", open_memory(path, source, target, say=say)))
+        except UserError as error:
+            errors.append(error)
+    if not opened:
+        raise errors[0]
+    return Memories(opened)
 
-    def of(self, source: str, target: str) -> SeveralMemories | None:
-        """Those of a direction; None if there are none."""
-        named: list[tuple[str, TranslationMemory | WatchedMemory]] = [*self._named]
-        named += [] if self._last is None else [("", self._last)]
-        found = [(name, memory) for name, each in named if (memory := each.of(source, target)) is not None]
-        return SeveralMemories(found) if found else None
 
-
-class SeveralMemories:
-    """Memories of one direction."""
+class Memories:
+    """Several memories, of which the first ones take precedence. The matches of one with a name show this name in place
+    of the file."""
 
     def __init__(self, named: Sequence[tuple[str, TranslationMemory]]) -> None:
-        self._named = named
+        self.named = named
+
+    def of(self, source: str, target: str) -> Memories | None:
+        """Those of a direction; None if there are none."""
+        found = [(name, each) for name, each in self.named if each.of(source, target) is not None]
+        return Memories(found) if found else None
 
     def exact(self, text: str) -> MemoryMatch | None:
         """See `TranslationMemory.exact`; of the first memory that has one."""
-        found = (_called(name, each, match) for name, each in self._named if (match := each.exact(text)) is not None)
+        found = (_called(name, each, match) for name, each in self.named if (match := each.exact(text)) is not None)
         return next(found, None)
 
     def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
         """See `TranslationMemory.find`; of equal ones those of the first memory first."""
-        every = [_called(name, each, match) for name, each in self._named for match in each.find(text, least, most)]
+        every = [_called(name, each, match) for name, each in self.named for match in each.find(text, least, most)]
         found: dict[str, MemoryMatch] = {}
         for match in sorted(every, key=lambda match: -match.similarity):
             found.setdefault(match.target, match)
@@ -237,62 +245,6 @@ class SeveralMemories:
 def _called(name: str, memory: TranslationMemory, match: MemoryMatch) -> MemoryMatch:
     """With this name in place of the memory's file."""
     return replace(match, origin=name + match.origin.removeprefix(memory.name)) if name else match
-
-
-class WatchedMemory:
-    """The memories of a file in several directions. A thread looks at the file, and indexes it again after it has
-    changed; look-ups never wait for it, and use the former segments meanwhile."""
-
-    def __init__(
-        self, path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None], seconds: float = 0.5
-    ) -> None:
-        """The directions of which the file has no pairs are left out. `seconds` are the time between two looks at the
-        file, and `say` is also told why a changed file is not used.
-
-        Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several
-        directions.
-        """
-        self._path, self._directions, self._say = Path(path), list(directions) or [("", "")], say
-        self._state = _state(self._path) if self._path.is_file() else ""
-        self._memories = self._opened()
-        Thread(target=_watch, args=(weakref.ref(self), seconds), daemon=True).start()
-
-    def of(self, source: str, target: str) -> TranslationMemory | None:
-        """The memory of a direction; None if there is none."""
-        return next((memory for memory in self._memories if memory.of(source, target) is not None), None)
-
-    def look(self) -> None:
-        """Index the file again if it has changed. Called by one thread at a time."""
-        try:
-            former, self._state = self._state, _state(self._path)
-        except OSError:  # it is being replaced, or gone: what was read stays
-            return
-        try:
-            self._memories = self._memories if self._state == former else self._opened()
-        except (UserError, OSError) as error:
-            self._say(f"{error}; the former segments are used")
-
-    def _opened(self) -> list[TranslationMemory]:
-        if not names_languages([self._path]) and len(self._directions) > 1:
-            raise UserError(f"{self._path}: its languages are not in the file, and the model has several; use TMX")
-        opened, errors = list[TranslationMemory](), list[UserError]()
-        for source, target in self._directions:
-            try:
-                opened.append(open_memory(self._path, source, target, say=self._say))
-            except UserError as error:
-                errors.append(error)
-        if not opened:
-            raise errors[0]
-        return opened
-
-
-def _watch(watched: weakref.ref[WatchedMemory], seconds: float) -> None:
-    """Look at the file of a memory until nothing else has the memory."""
-    time.sleep(seconds)
-    while memory := watched():
-        memory.look()
-        del memory
-        time.sleep(seconds)
 
 
 def _opened(index: Path) -> sqlite3.Connection:

@@ -15,7 +15,7 @@ from limelight.config import load_config
 from limelight.config.directions import UNNAMED
 from limelight.decoding.ahead import compile_aside
 from limelight.errors import RunError, UserError
-from limelight.formats.translation_memory import WatchedMemory
+from limelight.formats.translation_memory import open_memories
 from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.models.families import choose_device
 from limelight.pipelines.generator import TextGenerator
@@ -88,7 +88,7 @@ def _translating(found: Translator, loading: Loading, device: torch.device, send
     found.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
-    memory = WatchedMemory(loading.memory, found.directions, warnings.warn) if loading.memory else None
+    memory = open_memories(loading.memory, found.directions, warnings.warn) if loading.memory else None
     source, target = found.directions[0] if found.directions else ("", "")
     languages = {"source_lang": source, "target_lang": target}
     tasks = [Task(number, "translate", [text], {**languages, **more}) for number, (text, more) in enumerate(FORMS, 1)]

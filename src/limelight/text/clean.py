@@ -118,38 +118,36 @@ def clean(
         is_held_out: whether a pair is kept for validation or tests, or has a text of those.
         fault: one of `REASONS` for a pair that passes all others; empty for a good one.
     """
-    seen: set[int] = set()
+    seen = set[bytes]()
+
+    def reason_of(pair: Pair) -> str:
+        source, target = ((without_marks(side) if pair.marked else side).strip() for side in (pair.source, pair.target))
+        if not (source and target):
+            return "empty"
+        if max(len(source), len(target)) > max_characters:
+            return "too_long"
+        if differ_in_length(source, target, max_length_ratio):
+            return "length_ratio"
+        if drop_identical and source == target:
+            return "identical"
+        if drop_duplicates:
+            # Neither side can contain NUL, so the joined text identifies the pair.
+            both = f"{pair.source.strip()}\0{pair.target.strip()}".encode("utf-8", "surrogatepass")
+            key = blake2b(both, digest_size=8).digest()
+            if key in seen:
+                return "duplicate"
+            seen.add(key)
+        if is_held_out is not None and is_held_out(pair):
+            return "held_out"
+        return fault(pair) if fault is not None else ""
+
     for pair in pairs:
         report.total += 1
-        source, target = _words(pair)
-        shorter, longer = sorted((len(source), len(target)))
-        reason = None
-        if not shorter:
-            reason = "empty"
-        elif longer > max_characters:
-            reason = "too_long"
-        elif differ_in_length(source, target, max_length_ratio):
-            reason = "length_ratio"
-        elif drop_identical and source == target:
-            reason = "identical"
-        elif drop_duplicates and _seen_before(pair.source.strip(), pair.target.strip(), seen):
-            reason = "duplicate"
-        elif is_held_out is not None and is_held_out(pair):
-            reason = "held_out"
-        elif fault is not None:
-            reason = fault(pair) or None
-        if reason is None:
+        if reason := reason_of(pair):
+            report.drop(pair, reason)
+        else:
             report.kept += 1
             yield pair
-        else:
-            report.drop(pair, reason)
-
-
-def _words(pair: Pair) -> tuple[str, str]:
-    """Both sides without marks, and without white space around them."""
-    sides = (pair.source, pair.target)
-    source, target = (without_marks(side) for side in sides) if pair.marked else sides
-    return source.strip(), target.strip()
 
 
 def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
@@ -157,15 +155,6 @@ def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
     20."""
     shorter, longer = sorted((len(source), len(target)))
     return longer >= _SHORT and longer > max_length_ratio * shorter
-
-
-def _seen_before(source: str, target: str, seen: set[int]) -> bool:
-    # Neither side can contain NUL, so the joined text identifies the pair. surrogatepass: any string can be hashed.
-    digest = blake2b(f"{source}\0{target}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    key = int.from_bytes(digest, "little")
-    before = key in seen
-    seen.add(key)
-    return before
 
 
 class Listing:

@@ -76,17 +76,13 @@ class Endings:
 
     def is_form(self, there: str, word: str) -> bool:
         """Whether a word of a text is this word, perhaps with an ending."""
-        plain, base = there.casefold(), word.casefold()
         is_abbreviation = word.isupper() and len(word) > 1
         if is_abbreviation and not there.startswith(word):
             return False
-        if plain == base:
-            return True
-        if (len(base) < MIN_STEM and not is_abbreviation) or plain[:2] != base[:2]:
-            return False
-        if self.capital is not self.lower and word[:1].isupper() and not there[:1].isupper():
-            return False
-        return f"{base} {plain}" not in _other_words() and plain in map(str.casefold, self.forms(word))
+        is_noun = self.capital is not self.lower and word[:1].isupper()
+        may_end = is_abbreviation or (len(word) >= MIN_STEM and (there[:1].isupper() or not is_noun))
+        plain = there.casefold()
+        return plain == word.casefold() or (may_end and plain in map(str.casefold, self.forms(word)))
 
 
 @cache
@@ -97,12 +93,6 @@ def _rules() -> dict[str, tuple[tuple[str, str], ...]]:
         parts = (re.split("([+>])", rule) for rule in rules.split())
         rows[code] = tuple((old, new if kind == ">" else old + new) for old, kind, new in parts)
     return rows
-
-
-@cache
-def _other_words() -> frozenset[str]:
-    """Pairs of words that are hardly ever forms of one, although they differ by an ending."""
-    return frozenset(pair.strip() for _, pairs in read_table("other_words.txt") for pair in pairs.split(","))
 
 
 class Glossary:

@@ -28,10 +28,8 @@ def read_labels(path: Path) -> tuple[str, ...]:
         raise UserError(f"{path}: cannot read the labels: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not a list of labels: {shown(str(error))}") from None
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise UserError(f"{path}: not a list of labels: an element is not text")
-    fault = labels_fault(values)
-    if fault:
+    is_list = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    if fault := labels_fault(values) if is_list else "not a list of labels: an element is not text":
         raise UserError(f"{path}: {fault}")
     return tuple(values)
 
@@ -47,13 +45,10 @@ def labels_fault(labels: Sequence[str]) -> str:
 
 def label_fault(label: str) -> str:
     """Why this is not a valid label; empty if it is. Labels are written to terminals and tables."""
-    if not label or label != label.strip():
-        return f"{shown(repr(label))} is not a valid label: it is blank, or has white space at an end"
-    if len(label) > MAX_LABEL_LENGTH:
-        return f"{shown(label, 40)} is not a valid label: {len(label):,} characters; the maximum is {MAX_LABEL_LENGTH}"
-    if not label.isprintable():
-        return f"{shown(label)} is not a valid label: it has characters that are not printable"
-    return ""
+    if label == label.strip() and 0 < len(label) <= MAX_LABEL_LENGTH and label.isprintable():
+        return ""
+    rule = f"1 to {MAX_LABEL_LENGTH} printable characters without white space at the ends"
+    return f"{shown(repr(label), 40)} is not a valid label, which has {rule}"
 
 
 def label_numbers(pairs: Sequence[Pair], labels: Sequence[str]) -> list[int]:
@@ -61,7 +56,7 @@ def label_numbers(pairs: Sequence[Pair], labels: Sequence[str]) -> list[int]:
     numbers = {label: number for number, label in enumerate(labels)}
     for pair in pairs:
         if pair.target.strip() not in numbers:
-            known = ", ".join(labels[:10]) + (f" and {len(labels) - 10:,} more" if len(labels) > 10 else "")
-            fault = f"{shown(pair.target.strip(), 40)!r} is not one of the labels in the training data: {known}"
-            raise UserError(f"{pair.place}: {fault}")
+            more = f" and {len(labels) - 10:,} more" if len(labels) > 10 else ""
+            fault = f"{shown(pair.target.strip(), 40)!r} is not one of the labels in the training data"
+            raise UserError(f"{pair.place}: {fault}: {', '.join(labels[:10])}{more}")
     return [numbers[pair.target.strip()] for pair in pairs]

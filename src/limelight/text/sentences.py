@@ -21,13 +21,9 @@ from limelight.text.words import EXTENDING, is_unspaced, read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.|[A-Za-z]\)|#{1,6})\s+)*(?=\S)")
-_WORD = re.compile(r"[^\W\d_]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIALS = re.compile(r"\s*(?:[^\W\d_]\.\s*){1,10}")
-_ORDINAL_LANGUAGES = frozenset(re.findall(r"\w+", "bs cs da de et fi fo hr hu is lb lv nb nn no pl sk sl sr tr"))
-"""Languages that write ordinals with a full stop, as in `3. Mai`."""
 _ORDINAL = re.compile(r"(?<![\d.,:])(?:\d{1,2}|[IVX]{1,6})\.\s*$")
-_NOUN_ENDS = ("", "s", "es", "n", "en")
 WINDOW = 2000
 """Characters of a line that sentencex sees at a time. It takes quadratic time for a line without spaces (a second for
 50,000 characters of Chinese), and other threads wait meanwhile."""
@@ -91,19 +87,17 @@ def _sentences(line: str, language: str) -> list[str]:
 
 
 def _continues(begun: str, part: str, language: str) -> bool:
-    """Whether what sentencex takes for the next sentence continues the one before: after initials and ordinals."""
+    """Whether what sentencex takes for the next sentence continues the one before: after initials, and after ordinals
+    in lower case or with a noun of `data/ordinals.txt`, for languages that capitalize nouns: `19. Jahrhundert`."""
     if _INITIALS.fullmatch(begun):
         return True
-    word = _WORD.match(part)
-    if word is None or language not in _ORDINAL_LANGUAGES or not _ORDINAL.search(begun[-10:]):
-        return False
-    return word[0][0].islower() or any(word[0].removesuffix(end) in _numbered(language) for end in _NOUN_ENDS)
+    return _ORDINAL.search(begun[-10:]) is not None and (part[:1].islower() or _nouns(language).match(part) is not None)
 
 
 @cache
-def _numbered(language: str) -> frozenset[str]:
-    """Nouns that follow an ordinal in a language that capitalizes them: `19. Jahrhundert`."""
-    return frozenset(dict(read_table("ordinals.txt")).get(language, "").split())
+def _nouns(language: str) -> re.Pattern[str]:
+    nouns = "|".join(dict(read_table("ordinals.txt")).get(language, "(?!)").split())
+    return re.compile(rf"(?:{nouns})(?:e?[sn]|)\b")
 
 
 def _parts(line: str, language: str) -> Iterator[str]:
@@ -206,8 +200,8 @@ def _cut(text: str) -> tuple[int, int]:
     end of the first part if there is any within a quarter of the text, else at the nearest white space."""
     size, middle = len(text), len(text) // 2
     for pattern, begin, end in ((_CLAUSE, size // 4, size - size // 4), (_SPACES, 0, size)):
-        places = [match.end() for match in pattern.finditer(text, begin, end) if text[: match.start()].strip()]
-        places = [place for place in places if text[place:].strip()]
+        places = [match.end() for match in pattern.finditer(text, begin, end)]
+        places = [place for place in places if text[:place].strip() and text[place:].strip()]
         if places:
             place = min(places, key=lambda each: abs(each - middle))
             return len(text[:place].rstrip()), size - len(text[place:].lstrip())
