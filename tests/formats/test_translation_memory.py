@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.formats.translation_memory import LEAST, Memories, open_memories, open_memory
+from limelight.formats.translation_memory import LEAST, TranslationMemories, open_memories, open_memory
 
 PAIRS = [
     ("The pharmacy is closed today.", "Die Apotheke ist heute geschlossen."),
@@ -132,7 +132,7 @@ def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:
 def test_the_first_memory_takes_precedence_and_shows_its_name(tmp_path: Path) -> None:
     own = open_memory(written(tmp_path / "own.tsv", [(PAIRS[0][0], "x"), PAIRS[3]]), "en", "de")
     other = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")
-    both = Memories([("mine", own), ("", other)])
+    both = TranslationMemories([("mine", own), ("", other)])
     match = both.exact(PAIRS[0][0])
     assert match is not None
     assert (match.target, match.origin) == ("x", "mine:1")

@@ -44,9 +44,11 @@ def read_rows(
 ) -> list[Term]:
     """The terms of a table. Its first row may name the columns of source and target. Raises `UserError` with its `name`
     and line for an invalid row."""
-    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    plain = separator == "\t"
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, quoting=csv.QUOTE_NONE if plain else csv.QUOTE_MINIMAL
+        )
         rows = [[cell.strip() for cell in row] for row in reader]
     except csv.Error as error:
         raise UserError(f"{name}: not a table: {error}; is a quotation mark not closed?") from None

@@ -68,7 +68,7 @@ def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
 
 
-def fuzzy_match(memory: TranslationMemory | Memories, text: str) -> MemoryMatch | None:
+def fuzzy_match(memory: TranslationMemory | TranslationMemories, text: str) -> MemoryMatch | None:
     """The most similar segment with another source, of at least `FUZZY`."""
     return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
 
@@ -198,7 +198,9 @@ def open_memory(
     return TranslationMemory(place, str(path))
 
 
-def open_memories(path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]) -> Memories:
+def open_memories(
+    path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]
+) -> TranslationMemories:
     """The memories of a file in these directions, without those of which it has no pairs.
 
     Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several directions.
@@ -213,20 +215,20 @@ def open_memories(path: str | Path, directions: Iterable[tuple[str, str]], say: 
             errors.append(error)
     if not opened:
         raise errors[0]
-    return Memories(opened)
+    return TranslationMemories(opened)
 
 
-class Memories:
+class TranslationMemories:
     """Several memories, of which the first ones take precedence. The matches of one with a name show this name in place
     of the file."""
 
     def __init__(self, named: Sequence[tuple[str, TranslationMemory]]) -> None:
         self.named = named
 
-    def of(self, source: str, target: str) -> Memories | None:
+    def of(self, source: str, target: str) -> TranslationMemories | None:
         """Those of a direction; None if there are none."""
         found = [(name, each) for name, each in self.named if each.of(source, target) is not None]
-        return Memories(found) if found else None
+        return TranslationMemories(found) if found else None
 
     def exact(self, text: str) -> MemoryMatch | None:
         """See `TranslationMemory.exact`; of the first memory that has one."""

@@ -11,7 +11,7 @@ from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
-from limelight.formats.translation_memory import Memories, TranslationMemory
+from limelight.formats.translation_memory import TranslationMemories, TranslationMemory
 from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
@@ -51,7 +51,7 @@ class TextOptions(SearchOptions, total=False):
     guards: bool | None
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
-    memory: TranslationMemory | Memories | None
+    memory: TranslationMemory | TranslationMemories | None
     must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
     pivot: bool
@@ -83,7 +83,7 @@ class Options:
     protectors: tuple[Protector, ...] | None = None
     """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
-    memory: TranslationMemory | Memories | None = None
+    memory: TranslationMemory | TranslationMemories | None = None
     phrases: Phrases = NO_PHRASES
     constraints: Constraints = FREE
     """`phrases` as tokens."""

@@ -17,7 +17,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.markdown import markdown_units
-from limelight.formats.translation_memory import Memories, TranslationMemory, open_memory
+from limelight.formats.translation_memory import TranslationMemories, TranslationMemory, open_memory
 from limelight.formats.unit import FormatError, Unit
 from limelight.models.interface import eval_mode
 from limelight.pipelines.explain import ANSWERS, answer
@@ -76,7 +76,7 @@ class TranslationEngine(Engine):
         send: ReportCallback,
         detector: LanguageDetector | None = None,
         snapshots: Snapshots | None = None,
-        memory: Memories | None = None,
+        memory: TranslationMemories | None = None,
     ) -> None:
         super().__init__(send)
         self._translator, self._detector, self._snapshots, self._memory = translator, detector, snapshots, memory
@@ -205,14 +205,14 @@ class TranslationEngine(Engine):
             return _opened(tuple(map(tuple, files)), source, target)
         return Glossary([Term(*term) for term in terms], source or "en") if terms else None
 
-    def _memory_of(self, named: Sequence[Sequence[str]]) -> Memories | None:
+    def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemories | None:
         """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
         opened = list[tuple[str, TranslationMemory]]()
         for name, *place in named:
             with suppress(UserError, OSError):
                 opened.append((name, _opened_memory(*place)))
         own = [] if self._memory is None else self._memory.named
-        return Memories([*opened, *own])
+        return TranslationMemories([*opened, *own])
 
     # ---- languages and explanations
 
