@@ -219,7 +219,7 @@ def tests_of(data: Path, text: Path) -> dict[tuple[str, str], list[Pair]]:
 def score(translator: Translator, pairs: Sequence[Pair], name: str) -> Evaluation:
     """sacreBLEU of a direction, one row per pair."""
     source, target = name.split("-")
-    return evaluate(translator, pairs, direction=Direction(source, target), target=target)
+    return evaluate(translator, pairs, direction=Direction(source, target))
 
 
 def _robustness(translator: Translator, direction: tuple[str, str], *, guards: bool) -> dict[str, tuple[int, int]]:

@@ -54,7 +54,11 @@ def main(
         translations += found.translations
         # lower-cased and tokenized, as Wu et al. 2021 report 41.02; theirs are Moses' tokens, these sacreBLEU's `intl`
         nearest = corpus_bleu(found.translations, references[-len(pairs) :], lowercase=True, tokenize="intl")
-        scores[test] = {**found.to_dict(), "provenance": None, "bleu_tokenized_lowercase": nearest.score}
+        lowercase = corpus_bleu(found.translations, references[-len(pairs) :], lowercase=True).score
+        scores[test] = {
+            **found.to_dict(),
+            **{"provenance": None, "bleu_lowercase": lowercase, "bleu_tokenized_lowercase": nearest.score},
+        }
     lines = [json.loads(line) for line in (out / "log.jsonl").read_text(encoding="utf-8").splitlines()]
     speeds = [line["target_tokens_per_second"] for line in lines if line["event"] == "training"]
     keys = ("seconds", "step", "loss", "bleu")
@@ -74,7 +78,7 @@ def main(
         beam_size=translator.config.beam_size,
         length_penalty=translator.config.length_penalty,
         by_length=[
-            {"words": each.label, "sentences": each.sentences, "bleu": each.bleu}
+            {"words": each.words, "sentences": each.sentences, "bleu": each.bleu}
             for each in score_by_length(sources, translations, references)
         ],
         training_tokens_per_second={"lowest": min(speeds), "median": statistics.median(speeds), "highest": max(speeds)},

@@ -96,14 +96,9 @@ def bf16_products() -> Capability:
 
 def multiplies_fp16(device: torch.device) -> bool:
     """Whether a device has fast fp16 products: CUDA GPUs with tensor cores (compute capability 7.0), and Apple's."""
-    return _compute_capability(device) >= (7, 0) or (device.type == "mps" and torch.backends.mps.is_available())
-
-
-def _compute_capability(device: torch.device) -> tuple[int, int]:
-    """The compute capability of a CUDA GPU; (0, 0) for other devices."""
-    if device.type != "cuda" or not torch.cuda.is_available():
-        return 0, 0
-    return torch.cuda.get_device_capability(device)
+    if device.type == "cuda":
+        return torch.cuda.is_available() and torch.cuda.get_device_capability(device) >= (7, 0)
+    return device.type == "mps" and torch.backends.mps.is_available()
 
 
 def gpus() -> list[Capability]:

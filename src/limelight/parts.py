@@ -62,14 +62,15 @@ class Parts:
         try:
             folder.mkdir(exist_ok=True)
             self._lock.acquire(blocking=False)
-            self._check(json.loads(as_json(made_of)), replace)
+            self._check({"format": FORMAT, "made_of": json.loads(as_json(made_of))}, replace)
         except Timeout:
             raise UserError(f"{folder}: another process writes it; wait for its end, or give -o another name") from None
-        except BaseException as error:
+        except OSError as error:
             self._lock.release()
-            if isinstance(error, OSError):
-                output = str(folder).removesuffix(SUFFIX)
-                raise UserError(f"{output}: cannot be written: {cause(error).lower()}") from None
+            output = str(folder).removesuffix(SUFFIX)
+            raise UserError(f"{output}: cannot be written: {cause(error).lower()}") from None
+        except BaseException:
+            self._lock.release()
             raise
         while self._path(self._count).exists():
             self._count += 1
@@ -83,10 +84,7 @@ class Parts:
 
     def read(self, number: int) -> Any:
         """The value of a part. Raises `RunError` if it is damaged."""
-        try:
-            return json.loads(self._path(number).read_bytes())
-        except (OSError, ValueError) as error:
-            raise self._damaged(self._path(number), error) from None
+        return self._value(self._path(number))
 
     def append(self, value: Any) -> None:
         """Write the next part, a plain value for JSON. Raises `RunError` if it cannot be written."""
@@ -120,30 +118,29 @@ class Parts:
             error.add_note(f"the work so far is in {self.folder}; the same command continues it")
         self.close()
 
-    def _check(self, made_of: Any, replace: bool) -> None:
+    def _check(self, wanted: dict[str, Any], replace: bool) -> None:
         manifest = self.folder / MANIFEST
-        try:
-            there = json.loads(manifest.read_bytes()) if manifest.exists() else {}
-            changed = differences(there["made_of"], made_of) if there else []
-            if there and there["format"] != FORMAT:
-                changed = [("format", there["format"], FORMAT)]
-        except (ValueError, LookupError, TypeError) as error:
-            raise self._damaged(manifest, error) from None
+        there = self._value(manifest) if manifest.exists() else None
+        changed = [] if there is None else differences(there, wanted)
         if changed and not replace:
+            named = [(name.removeprefix("made_of."), old, new) for name, old, new in changed]
             raise UserError(
-                f"{self.folder}: these parts were made with other settings: {describe_differences(changed)}. Repeat "
+                f"{self.folder}: these parts were made with other settings: {describe_differences(named)}. Repeat "
                 "the command that made them, or remove the folder to start again"
             )
-        if changed or not there:
+        if changed or there is None:
             for path in (manifest, *self.folder.glob("*.json")):  # the folder stays: the lock is in it
                 remove(path)
-            write_whole(manifest, as_json({"format": FORMAT, "made_of": made_of}, indent=1))
+            write_whole(manifest, as_json(wanted, indent=1))
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
 
-    def _damaged(self, path: Path, error: Exception) -> RunError:
-        return RunError(f"{path}: damaged ({error}); remove {self.folder} to start again")
+    def _value(self, path: Path) -> Any:
+        try:
+            return json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path}: damaged ({error}); remove {self.folder} to start again") from None
 
 
 def parts_of(output: Path) -> Path:

@@ -33,13 +33,12 @@ def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> Non
         assert (ended.code, ended.err) == (0, "")
         title, _, drawn = ended.out.partition("\n\n")
         assert title.startswith(f"{SENTENCE}\n→ Kano velo.\nmodel: {trained}\n")
-        assert title.endswith("; without the source's </s>, rows rescaled") == ("--no-end" in options)
         return drawn
 
     mean = shown()
     assert shown("--layer", 0, "--head", 0, "--head", 1) == mean == shown("--kind", "cross")
     others = [["--head", 0], ["--head", 1], ["--kind", "encoder_self"], ["--kind", "decoder_self"], ["--pieces"]]
-    assert len({mean, shown("--no-end"), *(shown(*options) for options in others)}) == 7
+    assert len({mean, *(shown(*options) for options in others)}) == 6
 
 
 @pytest.mark.parametrize(("name", "start"), [("map.png", b"\x89PNG"), ("map.svg", b"<?xml"), ("MAP.PNG", b"\x89PNG")])
@@ -132,7 +131,6 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
             ["dog", "--target", "x", "--beam", "2"],
             "--target x and --beam 2: this model has one text and does not",
         ),
-        (["dog", "--no-end"], "--no-end: this model has one text and does not translate; leave it out"),
         (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
         ([" "], "the text is blank: there is nothing to attend to"),
         (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),

@@ -67,4 +67,4 @@ def test_what_cannot_be_evaluated_is_told(limelight: Limelight, place: Path, tmp
     assert ended.code == 2
     assert "test.tsv:2: 'fr' is not one of the labels in the training data: en, lumi" in ended.err
     ended = limelight(*command, "--beam", 2, "--precision", "int8")
-    assert "--beam 2 and --precision int8: a classifier does not search; leave it out" in ended.err
+    assert "--beam 2 and --precision int8: this model does not search; leave it out" in ended.err

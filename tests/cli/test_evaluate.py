@@ -101,14 +101,14 @@ def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path, tm
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--beam", "2"], "--beam 2: a language model is evaluated without a search; leave it out"),
+        (["--beam", "2"], "--beam 2: this model does not search; leave it out"),
         (
             ["--length-penalty", "1", "--precision", "int8"],
-            "--length-penalty 1.0 and --precision int8: a language model",
+            "--length-penalty 1.0 and --precision int8: this model",
         ),
-        (["-o", "{tmp}/kept.txt"], "kept.txt: a language model is evaluated without a search; leave it out"),
+        (["-o", "{tmp}/kept.txt"], "kept.txt: this model does not search; leave it out"),
         (["--model", "{writing}"], "2 models: this command takes one model"),
-        (["--tokenize", "zh"], "--tokenize zh: a language model is evaluated without a search; leave it out"),
+        (["--tokenize", "zh"], "--tokenize zh: this model does not search; leave it out"),
     ],
 )
 def test_what_makes_no_sense_for_text_is_told(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from limelight.cli import output as module
-from limelight.cli.output import TextProgress
+from limelight import screen as module
+from limelight.screen import Display
 
 
 @pytest.fixture
@@ -17,12 +17,11 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def test_a_log_gets_the_first_line_after_half_a_minute_and_few_later(
     clock: list[float], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with TextProgress() as progress:
+    with Display() as display:
         for second in range(0, 700, 10):
             clock[0] = 1000.0 + second
-            progress.show("line", second, 1000, "50 tokens/s", seconds=float(second))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
+            display.count("line", second, 1000, "50 tokens/s")
+    assert capsys.readouterr().err.splitlines() == [
         "line 40 of 1,000  50 tokens/s  0:16:00 left",
         "line 350 of 1,000  50 tokens/s  0:10:50 left",
         "line 660 of 1,000  50 tokens/s  0:05:40 left",
@@ -30,17 +29,19 @@ def test_a_log_gets_the_first_line_after_half_a_minute_and_few_later(
 
 
 def test_quiet_is_quiet(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    with TextProgress(quiet=True) as progress:
-        progress.say("something")
+    with Display(quiet=True) as display:
+        display.say("something")
         clock[0] += 1000
-        progress.show("line", 1, 2, seconds=4.0)
+        display.count("line", 1, 2)
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_terminal_gets_a_live_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True)
+def test_a_terminal_gets_a_live_line(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
-    with TextProgress() as progress:
-        progress.show("line", 0, 0)
-        progress.show("line", 250, 1000, seconds=10.0)
+    with Display() as display:
+        display.count("line", 0, 0)
+        clock[0] += 2
+        display.count("line", 250, 1000)
     assert "line 250 of 1,000" in capsys.readouterr().err

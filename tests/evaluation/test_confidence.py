@@ -10,6 +10,7 @@ from limelight.decoding.request import Hypothesis
 from limelight.errors import UserError
 from limelight.evaluation.confidence import (
     Examples,
+    Observed,
     calibration_errors,
     examples_of,
     expected_calibration_error,
@@ -48,16 +49,16 @@ def test_weights_are_found_again() -> None:
     found = fit_logistic(rows.tolist(), outcomes.tolist())
     assert found.weights == pytest.approx((1.5, -0.2, 3.0), rel=0.15)
     said = found.probabilities(rows.tolist())
-    assert expected_calibration_error(said, outcomes.tolist()) < 0.02
-    assert expected_calibration_error([min(1.0, each + 0.4) for each in said], outcomes.tolist()) > 0.1
+    assert expected_calibration_error(list(zip(said, outcomes.tolist(), strict=True))) < 0.02
+    more = [min(1.0, each + 0.4) for each in said]
+    assert expected_calibration_error(list(zip(more, outcomes.tolist(), strict=True))) > 0.1
 
 
 def test_the_error_is_the_mean_distance_in_bins() -> None:
-    assert expected_calibration_error([0.95, 0.95, 0.15, 0.15], [True, False, False, False]) == pytest.approx(
-        (abs(1.9 - 1) + abs(0.3 - 0)) / 4
-    )
-    assert expected_calibration_error([1.0, 0.0], [True, False]) == 0
-    assert expected_calibration_error([], []) == 0
+    found = expected_calibration_error([(0.95, True), (0.95, False), (0.15, False), (0.15, False)])
+    assert found == pytest.approx((abs(1.9 - 1) + abs(0.3 - 0)) / 4)
+    assert expected_calibration_error([(1.0, True), (0.0, False)]) == 0
+    assert expected_calibration_error([]) == 0
 
 
 def test_features_follow_the_words() -> None:
@@ -95,9 +96,11 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     translator = Translator(model, one)
     pairs = [Pair(f"{WORDS[row % 3]} {row}", WORDS[row % 3], "t.tsv", row) for row in range(150)]
     examples = examples_of(translator, pairs, Direction("source", "target"), most=120)
-    assert (len(examples.sentences), len(examples.good), len(examples.words)) == (120, 120, len(examples.right))
+    sentences, words = examples
+    assert (len(sentences.features), len(sentences.good)) == (120, 120)
+    assert len(words.features) == len(words.good)
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
-        fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
+        fit_examples({"a-b": Examples(Observed(*(each[:99] for each in sentences)), words)})
 
 
 def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
@@ -106,7 +109,7 @@ def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
     for name, count, sign in (("a-b", 600, 1), ("b-a", 600, -1), ("a-c", 60, 1)):
         rows = draw.normal(size=(count, 2))
         right = (sign * rows[:, 0] > 0).tolist()
-        found[name] = Examples(rows.tolist(), right, rows.tolist(), right)
+        found[name] = Examples(Observed(rows.tolist(), right), Observed(rows.tolist(), right))
     confidence = fit_examples(found)
     assert set(confidence.sentence) == set(confidence.word) == {"a-b", "b-a", ""}
     assert confidence.of("a-b")[0].weights[0] > 1 > -1 > confidence.of("b-a")[1].weights[0]
@@ -118,6 +121,7 @@ def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
 
 @pytest.mark.parametrize("good", [0, 3, 198, 200])
 def test_of_one_kind_of_translations_no_confidence_is_learned(good: int) -> None:
-    examples = Examples([[float(number)] for number in range(200)], [number < good for number in range(200)], [], [])
+    rows = Observed([[float(number)] for number in range(200)], [number < good for number in range(200)])
+    examples = Examples(rows, Observed([], []))
     with pytest.raises(UserError, match=f"{good} of 200 translations are good.*calibrate on other text"):
         fit_examples({"en-de": examples})

@@ -73,7 +73,7 @@ def test_an_evaluation_says_how_good_and_where_it_comes_from() -> None:
     assert found.scores == score_labels(NAMES, [0, 1, 0, 0], [0, 1, 2, 0])
     values = json.loads(found.to_json())
     assert (values["accuracy"], values["texts"]) == (75, 4)
-    assert values["by_label"][0] == {"label": "ant", "precision": 100, "recall": 66.6667, "f1": 80, "texts": 3}
+    assert values["by_label"][0] == {"label": "ant", "precision": 100, "recall": 66.666667, "f1": 80, "texts": 3}
     assert values["confusion"][0] == [2, 0, 1, 0, 0]
     assert values["provenance"]["model"] == "runs/x"
     assert values["provenance"]["test_files"] == ["t.tsv"]

@@ -81,7 +81,7 @@ def test_the_loss_is_that_of_one_step_after_another(
     assert found.total == pytest.approx(expected, rel=1e-9)
     assert (found.pieces, found.documents, found.unknown) == (len(ids) - 1, 2, 1)
     characters = len(TEXT) + len("a dog\n?\n")
-    assert (found.characters, found.utf8_bytes) == (characters, characters + 1)
+    assert (found.characters, found.bytes) == (characters, characters + 1)
     assert found.context == min(window or 10**9, found.pieces)
     assert found.loss == pytest.approx(expected / found.pieces)
     assert found.perplexity == pytest.approx(math.exp(expected / found.pieces))
@@ -105,7 +105,7 @@ def test_lines_may_be_documents(kind: str, tmp_path: Path, seed: int) -> None:
 
 
 def found_for(**changed: object) -> TextEvaluation:
-    values = {"total": 20.0, "pieces": 10, "unknown": 0, "documents": 2, "characters": 8, "utf8_bytes": 16,
+    values = {"total": 20.0, "pieces": 10, "unknown": 0, "documents": 2, "characters": 8, "bytes": 16,
               "context": 7, "seconds": 0.5, "provenance": {"model": "m", "versions": {"torch": "2"}}}  # fmt: skip
     return TextEvaluation(**{**values, **changed})  # type: ignore[arg-type]
 

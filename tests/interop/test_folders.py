@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import UserError
-from limelight.interop.files import Files
 from limelight.interop.folders import exported_card, read_card, require_new
 from limelight.storage.model import StoredModel
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
@@ -22,9 +21,9 @@ def test_a_card_holds_the_one_before_it(stored: StoredModel, tmp_path: Path) -> 
     assert "Use it so." in card
     assert card.endswith("# Whose it is\n")
     (stored.folder / "README.md").write_bytes(b"license: \xff")
-    assert read_card(Files(stored.folder)) == "license: \ufffd"
+    assert read_card(stored.folder) == "license: \ufffd"
     (stored.folder / "README.md").unlink()
-    assert read_card(Files(stored.folder)) == ""
+    assert read_card(stored.folder) == ""
 
 
 def test_only_a_new_name_will_do(tmp_path: Path) -> None:

@@ -194,7 +194,6 @@ def test_weights_that_are_not_those_of_the_model(folder: Path, tmp_path: Path, c
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"vocab_size": 99, "decoder_vocab_size": 99}, "vocab_size is 99, and the vocabulary of that side has 387"),
         ({"decoder_start_token_id": 387}, "decoder_start_token_id=387 is not the id of a token"),
         ({"eos_token_id": 2}, "eos_token_id is 2, and </s> has the id 0"),
         ({"d_model": 24}, "expected"),

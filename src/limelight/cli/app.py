@@ -63,17 +63,7 @@ UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
 """The base class of the parser's errors, which typer exports only through a subclass."""
 
 
-class _CleanHelp:
-    """A command whose `--help` is listed like other flags: typer would also show its type."""
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """The option, without the name of its type."""
-        option = super().get_help_option(ctx)  # type: ignore[misc]  # of the command that this is mixed into
-        option.metavar = ""
-        return option
-
-
-class Command(_CleanHelp, TyperCommand):
+class Command(TyperCommand):
     """`limelight COMMAND`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -82,7 +72,7 @@ class Command(_CleanHelp, TyperCommand):
         return super().parse_args(ctx, repeat_options(args, several))
 
 
-class Commands(_CleanHelp, TyperGroup):
+class Commands(TyperGroup):
     """`limelight`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -181,7 +171,5 @@ def run(arguments: list[str]) -> int:
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
     fault = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
-    if isinstance(error.__cause__, ValueError) and hasattr(error.__cause__, "errors"):  # of pydantic
-        fault = fault.replace("Input", str(error.__cause__.errors()[0]["input"]), 1)
     named = [word for word in arguments if word in COMMANDS][:1]
     return f"{fault[:1].lower()}{fault[1:]}; see `{' '.join(['limelight', *named])} --help`"

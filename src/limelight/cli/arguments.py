@@ -10,6 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
@@ -39,12 +40,12 @@ def argument(help: str, metavar: str, default: Any = None) -> Any:
 
 
 def refuse(given: Mapping[str, Any], why: str) -> None:
-    """Raise `UserError` if one of these options is given: neither None, nor False, nor empty."""
-    named = [
-        name if value is True else f"{name} {value}"
-        for name, value in given.items()
-        if not (value is None or value is False or value == "")
-    ]
+    """Raise `UserError` if one of these options is given, a single or a repeated one: neither None, nor False, nor
+    empty."""
+    named = []
+    for name, value in given.items():
+        words = [value] if isinstance(value, int | float | str | Path) else value or ()
+        named += [name if word is True else f"{name} {word}" for word in words if word is not False and word != ""]
     if named:
         raise UserError(f"{' and '.join(named)}: {why}")
 

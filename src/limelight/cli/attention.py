@@ -49,16 +49,10 @@ class View:
     words: bool = flag(
         "Merge tokens to words, or show subword tokens.", "--words/--pieces", default=True, panel=SELECTION
     )
-    end: bool = flag(
-        "Show the end token </s>, or leave it out and normalize the rows.",
-        "--end/--no-end",
-        default=True,
-        panel=SELECTION,
-    )
 
     def check(self, ending: str) -> None:
         """Raise `UserError` for options that do not apply to an output with this ending."""
-        chosen = {"--layer": self.layer, "--head": " --head ".join(map(str, self.head or ()))}
+        chosen: dict[str, Any] = {"--layer": self.layer, "--head": self.head}
         if self.grid and not ending:
             raise UserError("--grid is too large for a terminal: write a picture, for example -o heads.png")
         if self.grid:
@@ -74,8 +68,7 @@ class View:
         from limelight.inspection import save, save_grid, text_picture
         from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
 
-        kind = self.kind or kind
-        seen = seen if self.end else seen.without_end()  # before words are merged: a word's tokens then weigh alike
+        kind, theme = self.kind or kind, self.theme or "dark"
         page = output is not None and output.suffix.lower() == ".html"  # the page offers both
         seen = seen.merge_words() if self.words and not page else seen
         if output is None:
@@ -83,9 +76,9 @@ class View:
             shades = BLOCKS if can_show(BLOCKS) else ASCII
             show(text_picture(seen, kind, layer=self.layer, heads=self.head, width=width, shades=shades))
         elif self.grid:
-            save_grid(seen, output, kind=kind, theme=self.theme or "dark")
+            save_grid(seen, output, kind=kind, theme=theme)
         else:
-            save(seen, output, kind=kind, layer=self.layer, heads=self.head, theme=self.theme or "dark")
+            save(seen, output, kind=kind, layer=self.layer, heads=self.head, theme=theme)
 
 
 @command("attention", EXAMPLES)
@@ -134,7 +127,6 @@ def attention(
     learns_from = configs[0].model.learns_from
     if "pairs" not in learns_from:
         given = {"--target": target, "--beam": beam, "--from": source_lang, "--to": target_lang}
-        given["--no-end"] = not view.end and "labels" not in learns_from
         refuse(given, "this model has one text and does not translate; leave it out")
         kind, default = ("reader", "encoder_self") if "labels" in learns_from else ("generator", "decoder_self")
         seen = open_model(kind, folders, machine).attention(sentence)
@@ -142,7 +134,7 @@ def attention(
     else:
         translator = open_translator(folders, machine)
         translator.name = translator.name or folders[0]
-        if output is not None and ending == ".html" and view.end:
+        if output is not None and ending == ".html":
             from limelight.pipelines.explain import Question, explained_page
 
             forced = target and tuple(translator.towards(Direction(source_lang, target_lang)).target.encode(target))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, option
-from limelight.cli.corpora import by_direction, corpora
-from limelight.cli.evaluate import read_tests
+from limelight.cli.corpora import corpora
+from limelight.cli.evaluate import read_test, read_tests
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, note
 from limelight.cli.output import is_path, lines_to, show
@@ -41,19 +40,16 @@ def compare(
     as_json: bool = options.AS_JSON,
     search: options.Search,
     precision: options.Precision = options.PRECISION,
-    tokenize: str | None = option("sacreBLEU's tokenization. Default: by target language.", "NAME"),
+    tokenize: str | None = option("sacreBLEU's tokenization. Default: by the script of the references.", "NAME"),
     source: str = options.FROM,
     target: str = options.TO,
     machine: Machine,
 ) -> None:
     """Compare two models, or files of translations, on one test set: BLEU and chrF with significance, scores by length,
     and the sentences that differ most."""
-    from limelight.config import sides_of
     from limelight.evaluation.compare import compare as compared
-    from limelight.evaluation.metrics import choose_tokenization, target_language
-    from limelight.formats import read_lines, read_pairs
+    from limelight.formats import read_lines
 
-    given = corpora(test, source, target, "--test")
     pairs: list[Pair] | None = None
     texts = []
     for name in (first, second):
@@ -61,18 +57,16 @@ def compare(
             texts.append(list(read_lines(Path(name))))
             continue
         folders, configs = find_models([name], pairs=True)
-        groups = read_tests(configs[0], by_direction(given, configs, (source, target)))
+        groups = read_tests(test, configs, (source, target))
         if len(groups) > 1:
             raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
         [(direction, pairs)] = groups.items()
-        target = target or (direction.target if direction else target_language(configs[0].data))
         translator = open_translator(folders, machine, precision)
         asked = {**languages_of(direction), **search.given()}
         texts.append([each.text for each in translator.translate([pair.source for pair in pairs], **asked)])
     if pairs is None:
-        pairs = [pair for corpus in given for pair in read_pairs(corpus.files, *sides_of(corpus))]
-    chosen = choose_tokenization(target, [pair.target for pair in pairs], wanted=tokenize)
-    found = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=chosen.name)
+        pairs = read_test(corpora(test, source, target, "--test"))
+    found = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
     show(found.to_json() if as_json else found.table())
 
 
@@ -90,25 +84,22 @@ def score(
     """Print the log-probability of the target of each pair and its number of tokens, the end included (natural
     logarithm); the perplexity of all is reported at the end."""
     folders, configs = find_models(model, bundled=True, one="pairs are scored by one", pairs=True)
-    groups = read_tests(configs[0], by_direction(corpora(files, source, target, "FILE"), configs, (source, target)))
+    groups = read_tests(files, configs, (source, target), "FILE")
     translator = open_translator(folders, machine, "fp32")
     from limelight.evaluation.score import PairScore, perplexity, score_pairs
+    from limelight.formats.lines import chunks
 
-    total: list[PairScore] = []
+    every: list[PairScore] = []
     with lines_to(output) as write:
         for direction, pairs in groups.items():
-            for begin in range(0, len(pairs), CHUNK):
-                some = pairs[begin : begin + CHUNK]
+            for some in chunks(pairs, CHUNK):
                 scores = score_pairs(translator, some, **languages_of(direction))
                 for pair, each in zip(some, scores, strict=True):
                     values = {"source": pair.source, "target": pair.target, **each._asdict()}
                     line = f"{each.log_probability:.6f}\t{each.tokens}"
                     write(json.dumps(values, ensure_ascii=False) if as_json else line)
-                log = math.fsum(each.log_probability for each in scores)
-                total.append(PairScore(log, sum(each.tokens for each in scores)))
-    note(
-        f"perplexity {perplexity(total):.4f} per target token of {sum(len(pairs) for pairs in groups.values()):,} pairs"
-    )
+                every += scores
+    note(f"perplexity {perplexity(every):.4f} per target token of {len(every):,} pairs")
 
 
 def languages_of(direction: Direction | None) -> dict[str, Any]:

@@ -64,14 +64,12 @@ def _in_folder(word: str, option: str) -> list[str]:
     folder = Path(file)
     if not folder.is_dir():
         return [word]
-    if (folder / "dataset_dict.json").is_file():
-        parts = ", ".join(sorted(str(path) for path in folder.iterdir() if path.is_dir()))
-        raise UserError(f"{option} {file}: is a dataset of several parts; name one of them: {parts}")
     inside = sorted(path for path in folder.rglob("*") if path.suffix in (".parquet", ".arrow"))
-    if not inside:
+    if not inside or (folder / "dataset_dict.json").is_file():
         raise UserError(
             f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
-            f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file that holds both sides"
+            f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file or part of a dataset that holds both "
+            "sides"
         )
     from limelight.formats.columns import files_of
 
@@ -142,16 +140,15 @@ def by_direction(
 
 SMALL = {"training.max_steps": 5000, "training.max_minutes": 45}
 """Bounds below which a run without `--recipe` takes `quick`."""
-BOUNDS = tuple(SMALL)
 OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
 
 
 def with_budget(settings: list[str], *, fit: bool) -> list[str]:
     """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning
     rate is fitted to it, unless a setting determines the schedule."""
-    names = {setting.partition("=")[0].strip() for setting in settings}
-    brought = [f"{bound}=null" for bound in BOUNDS if bound not in names] if _bounds(settings) else []
-    if _bounds(settings) and fit and not names & OF_THE_RATE:
+    bounds, names = _bounds(settings), {setting.partition("=")[0].strip() for setting in settings}
+    brought = [f"{bound}=null" for bound in SMALL if bounds and bound not in names]
+    if bounds and fit and not names & OF_THE_RATE:
         brought.append("training.fit_to_budget=true")
     return [*brought, *settings]
 
@@ -164,4 +161,4 @@ def is_small_budget(settings: list[str]) -> bool:
 def _bounds(settings: list[str]) -> dict[str, str]:
     """The settings that bound the run."""
     values = {name.strip(): value.strip() for name, _, value in (setting.partition("=") for setting in settings)}
-    return {bound: values[bound] for bound in BOUNDS if values.get(bound, "null") != "null"}
+    return {bound: values[bound] for bound in SMALL if values.get(bound, "null") != "null"}

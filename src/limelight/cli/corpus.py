@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from limelight.cli.models import resolved_precision
 from limelight.cli.outcome import note
-from limelight.cli.output import TextProgress
 from limelight.errors import RunError, UserError, counted
+from limelight.screen import Display
 
 if TYPE_CHECKING:
     from limelight.cli.job import Job
@@ -50,10 +50,11 @@ def translate_corpus(job: Job) -> None:
     made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
     inputs, part = tuple(job.inputs), _part(job.shard)
     files = CorpusJob(inputs, Path(output), made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
-    with TextProgress() as progress:
+    with Display() as display:
 
         def show(report: Report, count: int) -> None:
-            progress.show("file", report.files, count, f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s")
+            speed = f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s"
+            display.count("file", report.files, count, speed)
 
         report = translate_files(files, _engine(job.engine, settings, workers), show)
     for line in report.lines():

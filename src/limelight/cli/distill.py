@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from limelight.cli import options
-from limelight.cli.arguments import SEVERAL, flag, option
+from limelight.cli.arguments import SEVERAL, option
 from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.outcome import command
-from limelight.cli.output import TextProgress, show
+from limelight.cli.output import show
 from limelight.errors import UserError
+from limelight.screen import Display
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus, Direction, RunConfig
-    from limelight.corpus.synthesis import Job, Part, Survey
+    from limelight.config import Direction, RunConfig
+    from limelight.corpus.synthesis import Job, Part, Survey, Tally
     from limelight.pipelines.translator import Translator
 
 EXAMPLES = """
@@ -25,7 +26,7 @@ EXAMPLES = """
   limelight distill --model runs/en-de --text more.en -o more.tsv.gz
   limelight distill --model runs/one --model runs/two --text a.en -o a.tsv
   limelight distill --model runs/many --train en-de=a.tsv en-fr=b.tsv \\
-      --both-directions -o new.tsv.zst
+      -o new.tsv.zst
 """
 
 
@@ -54,11 +55,23 @@ class Making:
     search: options.Search
     machine: Machine
 
+    def found(self) -> tuple[list[str], list[RunConfig]]:
+        """The models and their configurations."""
+        return find_models(self.model, source=self.source, target=self.target, translates=bool(self.text))
+
+    def plain_text(self, config: RunConfig) -> dict[Direction | None, list[Part]]:
+        """The files of `--text`, in the direction that is asked for."""
+        from limelight.config import directions_of, find_direction
+        from limelight.corpus.synthesis import Part
+
+        direction = find_direction(directions_of(config.data), self.source, self.target)
+        return {direction: [Part((file,)) for file in self.text or ()]}
+
     def write(
         self,
         groups: Mapping[Direction | None, Sequence[Part]],
         side: Literal["source", "target"],
-        asked: dict[str, Any],
+        asked: Any,
         folders: list[str],
         config: RunConfig,
     ) -> None:
@@ -73,12 +86,13 @@ class Making:
         jobs = []
         for direction, parts in groups.items():
             place = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
-            jobs.append(Job(tuple(parts), place, side, direction, asked, limits, self.batch_tokens))  # type: ignore[arg-type]  # of a table
+            jobs.append(Job(tuple(parts), place, side, direction, asked, limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
-        made_of = made_with(folders, self.machine, self.precision, shortlist=self.shortlist)
-        translator = open_translator(folders, self.machine, self.precision, shortlist=self.shortlist)
-        for job, found in zip(jobs, surveys, strict=True):
-            _write(job, found, translator, made_of, quiet=self.quiet)
+        how = self.machine, self.precision
+        made_of = made_with(folders, *how, shortlist=self.shortlist)
+        translator = open_translator(folders, *how, shortlist=self.shortlist)
+        for job, survey in zip(jobs, surveys, strict=True):
+            _write(job, survey, translator, made_of, quiet=self.quiet)
 
 
 @command("distill", EXAMPLES)
@@ -90,25 +104,29 @@ def distill(
         SEVERAL,
         panel=options.TEXT,
     ),
-    both_directions: bool = flag("Also translate the target side of --train, into a second file.", panel=options.TEXT),
 ) -> None:
     """Translate text into a training corpus for a smaller or faster model (knowledge distillation).
 
     After an interruption, the same command continues.
     """
-    text, asked = making.text, (making.source, making.target)
-    if bool(train) == bool(text):
+    if bool(train) == bool(making.text):
         raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
-    if text and both_directions:
-        raise UserError("--both-directions needs both sides: give parallel text with --train")
-    folders, configs = find_models(making.model, source=asked[0], target=asked[1], translates=bool(text))
-    groups = _text(text, configs[0], asked) if text else _pairs(train or [], configs, asked, both=both_directions)
+    folders, configs = making.found()
+    groups = making.plain_text(configs[0]) if making.text else {}
+    if train:
+        from limelight.config import directions_of, find_direction, sides_of
+        from limelight.corpus.synthesis import Part
+
+        asked = making.source, making.target
+        for named, some in by_direction(corpora(train, *asked, "--train"), configs, asked).items():
+            direction = named or find_direction(directions_of(configs[0].data))
+            groups[direction] = [Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in some]
     making.write(groups, "target", making.search.given(), folders, configs[0])
 
 
-def _write(job: Job, found: Survey, translator: Translator, made_of: dict[str, Any], *, quiet: bool) -> None:
+def _write(job: Job, survey: Survey, translator: Translator, made_of: dict[str, Any], *, quiet: bool) -> None:
     """Write a corpus, and say how to train with it."""
-    from limelight.corpus.synthesis import Tally, report_path, report_table, synthesize
+    from limelight.corpus.synthesis import report_path, report_table, synthesize
 
     begun = False
 
@@ -116,55 +134,19 @@ def _write(job: Job, found: Survey, translator: Translator, made_of: dict[str, A
         nonlocal begun
         if not begun:
             went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
-            progress.say(f"{job.output}: {went_on} {total:,} lines")
+            display.say(f"{job.output}: {went_on} {total:,} lines")
             begun = True
-        speed = f"{tally.tokens_per_second:,.0f} tokens/s"
-        progress.show("line", tally.inputs, total, speed, seconds=tally.seconds)
+        display.count("line", tally.inputs, total, f"{tally.tokens_per_second:,.0f} tokens/s")
 
-    with TextProgress(quiet=quiet) as progress:
-        values = synthesize(job, found, translator, made_with=made_of, show=follow)
+    with Display(quiet=quiet) as display:
+        values = synthesize(job, survey, translator, made_with=made_of, show=follow)
         if not begun:
-            progress.say(f"{job.output}: nothing left to do: it is complete")
+            display.say(f"{job.output}: nothing left to do: it is complete")
     show(report_table(values))
     turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
     file = f"{turned}={job.output}" if turned else str(job.output)
     use = f"--train FILE... --back-translated {file}" if job.writes == "source" else f"--train {file}"
     show(f"  the report is in {report_path(job.output)}; train with it: limelight train {use} ...")
-
-
-def _text(files: list[str], config: RunConfig, asked: tuple[str, str]) -> dict[Direction | None, list[Part]]:
-    """Plain text, in the requested direction."""
-    from limelight.config import directions_of, find_direction
-    from limelight.corpus.synthesis import Part
-
-    return {find_direction(directions_of(config.data), *asked): [Part((file,)) for file in files]}
-
-
-def _pairs(
-    files: list[str], configs: list[RunConfig], asked: tuple[str, str], *, both: bool
-) -> dict[Direction | None, list[Part]]:
-    """Each corpus in its direction and, with `both`, also reversed."""
-    from limelight.config import directions_of, find_direction, known_languages, sides_of
-    from limelight.corpus.synthesis import Part
-
-    def turned(corpus: Corpus) -> Corpus:
-        source, target = known_languages(corpus)
-        sides = {"source": target or corpus.source, "target": source or corpus.target}
-        return corpus.model_copy(update={**sides, "columns": corpus.columns[::-1]})
-
-    given = corpora(files, *asked, "--train")
-    directions = directions_of(configs[0].data)
-    if both and len(directions) < 2:
-        raise UserError("--both-directions: this model translates in one direction; leave it out")
-    groups: dict[Direction | None, list[Part]] = {}
-    for asked_for, some in by_direction(given, configs, asked).items():
-        direction = asked_for or find_direction(directions)
-        groups[direction] = [Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in some]
-    if both:
-        for direction, some in by_direction([*map(turned, given)], configs, asked[::-1]).items():
-            parts = [Part(corpus.files, "target", sides_of(corpus, direction)[::-1]) for corpus in some]
-            groups.setdefault(direction, []).extend(parts)
-    return groups
 
 
 BACK_TRANSLATE_EXAMPLES = """
@@ -190,6 +172,5 @@ def back_translate(*, making: Making, sample: bool = options.SAMPLE, drawing: op
     asked = making.search.given()
     if sampling := drawing.sampling(sample=sample, why=options.NEEDS_SAMPLE, seed=SEED):
         asked["sampling"] = sampling
-    folders, configs = find_models(making.model, source=making.source, target=making.target, translates=True)
-    groups = _text(making.text, configs[0], (making.source, making.target))
-    making.write(groups, "source", asked, folders, configs[0])
+    folders, configs = making.found()
+    making.write(making.plain_text(configs[0]), "source", asked, folders, configs[0])

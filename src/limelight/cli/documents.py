@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from limelight.cli.outcome import note
-from limelight.cli.output import TextProgress, lines_to
+from limelight.cli.output import lines_to
 from limelight.errors import RunError, counted
+from limelight.screen import Display
 
 if TYPE_CHECKING:
     from limelight.cli.job import Job
@@ -41,14 +42,14 @@ def translate_documents(job: Job, path: Path) -> None:
         chosen = choose_direction(translator.directions, translator.detector, text, *direction, pivots)
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    with lines_to(job.report) if job.report else nullcontext() as write, TextProgress() as progress:
+    with lines_to(job.report) if job.report else nullcontext() as write, Display() as display:
         # the report is refused now if it cannot be written
         work = Work(
             translate,
             Options(*direction, job.everything),
             settings=made_of,
             detect=detect,
-            progress=lambda file, done, units: progress.show(f"{file}: segment", done, units),
+            progress=lambda file, done, units: display.count(f"{file}: segment", done, units),
         )
         found = (translate_folder if path.is_dir() else translate_document)(path, job.file, work)
         if write is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,9 +18,7 @@ from limelight.errors import TextWarning
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
-    from limelight.evaluation.evaluate import DirectionsEvaluation, Evaluation
-    from limelight.evaluation.labels import LabelEvaluation
-    from limelight.evaluation.text import TextEvaluation
+    from limelight.evaluation.summary import Figures
     from limelight.text.pair import Pair
 
 EXAMPLES = """
@@ -44,8 +42,8 @@ def evaluate(
     search: options.Search,
     precision: options.Precision = options.PRECISION,
     tokenize: str | None = option(
-        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by target "
-        "language.",
+        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by the script "
+        "of the references.",
         "NAME",
     ),
     metric: options.Words = option(
@@ -60,41 +58,39 @@ def evaluate(
     folders, configs = find_models(model, bundled=True)
     learns_from = configs[0].model.learns_from
     origin = {"model": folders, "seed": [config.training.seed for config in configs]}
-    given = {
-        **{"--beam": search.beam, "--length-penalty": search.length_penalty, "--set": " ".join(search.settings or ())},
-        **{"--precision": precision, "--tokenize": tokenize, "--metric": " ".join(metric or ())},
-        **{"--from": source, "--to": target},
-    }
-    found: DirectionsEvaluation | Evaluation | LabelEvaluation | TextEvaluation
+    if "pairs" not in learns_from:
+        given = {
+            **{"--beam": search.beam, "--length-penalty": search.length_penalty, "--set": search.settings},
+            **{"--precision": precision, "--tokenize": tokenize, "--metric": metric, "--from": source, "--to": target},
+            "--output": "labels" not in learns_from and output,
+        }
+        refuse(given, "this model does not search; leave it out")
+    found: Figures
+    texts: Sequence[str] = ()
     with lines_to(output) if output else nullcontext() as write:
         if "pairs" in learns_from:
-            groups = by_direction(corpora(test, source, target, "--test"), configs, (source, target))
-            pairs = read_tests(configs[0], groups)
+            pairs = read_tests(test, configs, (source, target))
             _warn_of_overlap(folders, [pair for some in pairs.values() for pair in some])
             from limelight.evaluation.evaluate import evaluate_directions
-            from limelight.evaluation.metrics import target_language
 
             translator = open_translator(folders, machine, precision)
-            language = target_language(configs[0].data) or next(iter(groups.values()))[0].target
             tokenize = tokenize or configs[0].training.bleu_tokenize
-            asked = {**search.given(), "metrics": metric or ()}
-            found = evaluate_directions(translator, pairs, tokenize=tokenize, target=language, origin=origin, **asked)
-            texts: Sequence[str] = found.translations
+            asked = {**search.given(), "metrics": metric or (), "tokenize": tokenize, "origin": origin}
+            scored = evaluate_directions(translator, pairs, **asked)
+            found, texts = scored, scored.translations
         elif "labels" in learns_from:
-            refuse(given, "a classifier does not search; leave it out")
             from limelight.evaluation.labels import evaluate_labels
 
             classifier = open_model("classifier", folders, machine)  # first: of a masked model no file would do
             labeled = read_test(corpora(test, "", "", "--test"))
             _warn_of_overlap(folders, labeled)
-            found = evaluate_labels(classifier, labeled, origin=origin)
-            texts = found.answers
+            answered = evaluate_labels(classifier, labeled, origin=origin)
+            found, texts = answered, answered.answers
         else:
-            refuse({**given, "--output": output}, "a language model is evaluated without a search; leave it out")
             from limelight.evaluation.text import evaluate_text
 
             generator, by_line = open_model("generator", folders, machine), configs[0].data.documents == "line"
-            found, texts = evaluate_text(generator, test, by_line=by_line, origin=origin), ()
+            found = evaluate_text(generator, test, by_line=by_line, origin=origin)
         if write is not None:
             for text in texts:
                 write(text)
@@ -102,13 +98,14 @@ def evaluate(
 
 
 def read_tests(
-    config: RunConfig, groups: Mapping[Direction | None, Sequence[Corpus]]
+    files: list[str], configs: list[RunConfig], asked: tuple[str, str], option: str = "--test"
 ) -> dict[Direction | None, list[Pair]]:
     """The pairs of each direction; None stands for the only one of a model."""
     from limelight.config import directions_of
 
-    trained = directions_of(config.data)
+    trained = directions_of(configs[0].data)
     only_one = trained[0] if len(trained) == 1 else None
+    groups = by_direction(corpora(files, *asked, option), configs, asked)
     return {direction: read_test(some, direction or only_one) for direction, some in groups.items()}
 
 

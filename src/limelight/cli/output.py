@@ -1,24 +1,22 @@
 """Texts that come in, one per line (a file, the command line, or standard input), and what goes out: results on
-standard output or in a file that is created when it is complete, and progress.
+standard output or in a file that is created when it is complete.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedIOBase, TextIOBase
 from pathlib import Path
-from typing import Self, cast
+from typing import cast
 
 import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError
 from limelight.files import PARTIAL, cause, sync_folder
-from limelight.screen import FIRST_LINE, LATER_LINES, Screen, clock, live_bar
 
 
 def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
@@ -179,38 +177,3 @@ def _named(file: TextIOBase, name: str) -> Iterator[None]:
     except OSError as error:
         silence(file)
         raise RunError(f"{name}: cannot be written: {cause(error).lower()}") from None
-
-
-class TextProgress:
-    """A context that shows the processed share of the text, on standard error."""
-
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.screen = Screen(quiet=quiet)
-        self._bar = live_bar(self.screen) if sys.stderr.isatty() and not quiet else None
-        self._shown, self._patience = time.monotonic(), FIRST_LINE
-
-    def say(self, text: str) -> None:
-        """Print a message."""
-        self.screen.print(text, markup=False)
-
-    def show(
-        self, unit: str, done: int, total: int, figures: str = "", *, seconds: float = 0.0, new: int | None = None
-    ) -> None:
-        """Show that `done` of `total` units are finished, `new` of them (by default all) in the last `seconds`. Without
-        a terminal a line is printed now and then."""
-        new = done if new is None else new
-        left = f"{clock(seconds * (total - done) / new)} left" if new and seconds else ""
-        named = f"{unit} {done:,} of {total:,}"
-        if self._bar is not None:
-            share = done / total if total else 1.0
-            self._bar.update(self._bar.task_ids[0], completed=share, description=named, figures=figures, left=left)
-        elif time.monotonic() - self._shown > self._patience:
-            self.say("  ".join(filter(None, (named, figures, left))))
-            self._shown, self._patience = time.monotonic(), LATER_LINES
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()

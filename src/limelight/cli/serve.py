@@ -8,6 +8,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -150,7 +151,7 @@ def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
         from limelight.serving.keys import read_keys
 
         read_keys(keys, required=True)  # before anything is loaded
-    if keys is None and not no_keys and not is_loopback(host):
+    elif not no_keys and not is_loopback(host):
         raise UserError(
             f"--host {host} is reachable from other machines: give --keys FILE (see `limelight keys`), or --no-keys to "
             "serve without keys"
@@ -166,12 +167,9 @@ def require_origins(origins: Sequence[str]) -> None:
 
 def is_loopback(host: str) -> bool:
     """Whether an address is reachable only from this machine."""
-    if host == "localhost":
-        return True
-    try:
+    with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost"
 
 
 KEYS_EXAMPLES = """

@@ -159,14 +159,11 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
 
     for given in tags:
         file, _, name = given.rpartition("=")
+        side_constraint_tag(name)
         chosen = [corpus for corpus in corpora if file in corpus.files]
         if not chosen or any(corpus.side_constraint for corpus in chosen):
             files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
             raise UserError(f"--tag {given}: write FILE=NAME once for a file of --train ({files})")
-        try:
-            side_constraint_tag(name)
-        except UserError as error:
-            raise UserError(f"--tag {given}: {error}") from None
         corpora = tuple(
             corpus.model_copy(update={"side_constraint": name}) if corpus in chosen else corpus for corpus in corpora
         )

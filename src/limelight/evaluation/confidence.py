@@ -6,9 +6,9 @@ ignoring case and surrounding punctuation.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,13 +44,28 @@ MIN_OF_KIND = 5
 Numbers = npt.NDArray[np.float64]
 
 
-class Examples(NamedTuple):
-    """Features of sentences and words, and whether each was good."""
+class Observed(NamedTuple):
+    """Features of sentences or of words, and whether each was good."""
 
-    sentences: list[list[float]]
+    features: list[list[float]]
     good: list[bool]
-    words: list[list[float]]
-    right: list[bool]
+
+    def has_both(self) -> bool:
+        """Whether there are enough good ones and enough others."""
+        return MIN_OF_KIND <= sum(self.good) <= len(self.good) - MIN_OF_KIND
+
+
+class Examples(NamedTuple):
+    """What was observed of translations."""
+
+    sentences: Observed
+    words: Observed
+
+
+def together(examples: Iterable[Examples]) -> Examples:
+    """All of several directions."""
+    kinds = zip(*examples, strict=True)
+    return Examples(*(Observed(*(list(chain(*parts)) for parts in zip(*kind, strict=True))) for kind in kinds))
 
 
 def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
@@ -58,32 +73,27 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
 
     Raises `UserError` if there are too few pairs.
     """
-    count = sum(len(each.good) for each in examples.values())
+    every = together(examples.values())
+    good, count = sum(every.sentences.good), len(every.sentences.good)
     if count < MIN_PAIRS:
         raise UserError(
             f"{counted(count, 'pair')}: at least {MIN_PAIRS} are needed to learn confidence; give more text"
         )
-    every = Examples(*(list(chain.from_iterable(parts)) for parts in zip(*examples.values(), strict=True)))
-    if not _has_both(every.good):
-        good = sum(every.good)
+    if not every.sentences.has_both():
         raise UserError(
             f"{good:,} of {counted(count, 'translation')} are good: a confidence needs at least {MIN_OF_KIND} good "
             "and as many other ones; calibrate on other text"
         )
     chosen = {
-        name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION and _has_both(each.good)
+        name: each
+        for name, each in {**examples, "": every}.items()
+        if len(each.sentences.good) >= (MIN_OF_DIRECTION if name else 0) and each.sentences.has_both()
     }
-    chosen[""] = every
-    words = {name: each for name, each in chosen.items() if len(each.words) >= MIN_WORDS and _has_both(each.right)}
+    words = {name: each.words for name, each in chosen.items() if len(each.words.good) >= MIN_WORDS}
     return Confidence(
-        sentence={name: fit_logistic(each.sentences, each.good) for name, each in chosen.items()},
-        word={name: fit_logistic(each.words, each.right) for name, each in words.items()},
+        sentence={name: fit_logistic(*each.sentences) for name, each in chosen.items()},
+        word={name: fit_logistic(*each) for name, each in words.items() if each.has_both()},
     )
-
-
-def _has_both(outcomes: Sequence[bool]) -> bool:
-    """Whether there are enough outcomes of both kinds."""
-    return MIN_OF_KIND <= sum(outcomes) <= len(outcomes) - MIN_OF_KIND
 
 
 Errors = tuple[float, float | None]
@@ -92,18 +102,16 @@ Errors = tuple[float, float | None]
 
 def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, Errors]:
     """The expected calibration error of sentences and of words, for each direction and, as "all", for all of them."""
-    found: dict[str, tuple[list[Any], ...]] = {}
-    for direction, each in by_direction.items():
-        of_sentence, of_word = confidence.of(direction)
-        words = (of_word.probabilities(each.words), each.right) if of_word else ([], [])
-        found[direction] = of_sentence.probabilities(each.sentences), each.good, *words
-    found["all"] = tuple(list(chain.from_iterable(parts)) for parts in zip(*found.values(), strict=True))
+    found: dict[str, list[list[tuple[float, bool]]]] = {}
+    for direction, examples in by_direction.items():
+        found[direction] = [
+            list(zip(model.probabilities(some.features), some.good, strict=True)) if model else []
+            for model, some in zip(confidence.of(direction), examples, strict=True)
+        ]
+    found["all"] = [list(chain(*kind)) for kind in zip(*found.values(), strict=True)]
     return {
-        direction: (
-            expected_calibration_error(sentences, good),
-            expected_calibration_error(words, right) if words else None,
-        )
-        for direction, (sentences, good, words, right) in found.items()
+        direction: (expected_calibration_error(sentences), expected_calibration_error(words) if words else None)
+        for direction, (sentences, words) in found.items()
     }
 
 
@@ -119,14 +127,14 @@ def examples_of(
     )
     kept = [(pair, each) for pair, each in zip(chosen, prepared, strict=True) if each.request is not None]
     hypotheses = translator.decode([each.request for _, each in kept if each.request is not None])
-    chrf, examples = CHRF(), Examples([], [], [], [])
+    chrf, examples = CHRF(), Examples(Observed([], []), Observed([], []))
     for (pair, each), best in zip(kept, hypotheses, strict=True):
         text = translator.finish(each, best).text
         sentence, words = features_of(translator.tokenizers.target, pair.source, text, best[0])
-        examples.sentences.append(sentence)
-        examples.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
-        examples.words.extend(words)
-        examples.right.extend(_right(text, pair.target)[: len(words)])
+        examples.sentences.features.append(sentence)
+        examples.sentences.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
+        examples.words.features.extend(words)
+        examples.words.good.extend(_right(text, pair.target)[: len(words)])
     return examples
 
 
@@ -166,12 +174,12 @@ def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) 
     return Logistic(tuple(own.tolist()), float(weights[-1] - own @ middle), *ranges)
 
 
-def expected_calibration_error(probabilities: Sequence[float], outcomes: Sequence[bool], bins: int = BINS) -> float:
-    """The mean difference between confidence and accuracy over bins of equal width, weighted by the size of each bin
-    (Naeini et al. 2015; Guo et al. 2017, equation 3)."""
-    confidence, correct = np.array(probabilities, dtype=np.float64), np.array(outcomes, dtype=np.float64)
-    if not len(confidence):
+def expected_calibration_error(pairs: Sequence[tuple[float, bool]]) -> float:
+    """The mean difference between confidence and accuracy over `BINS` bins of equal width, weighted by the size of each
+    bin (Naeini et al. 2015; Guo et al. 2017, equation 3)."""
+    if not pairs:
         return 0.0
-    places = np.minimum((confidence * bins).astype(int), bins - 1)
-    errors = [abs(confidence[places == each].sum() - correct[places == each].sum()) for each in range(bins)]
-    return float(sum(errors) / len(confidence))
+    confidence, correct = np.array(pairs, dtype=np.float64).T
+    places = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    errors = np.abs(np.bincount(places, confidence - correct, BINS))
+    return float(errors.sum() / len(pairs))

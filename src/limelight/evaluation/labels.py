@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError, counted
-from limelight.evaluation.summary import Figures, files_of, provenance_lines, versions
+from limelight.evaluation.summary import Figures, files_of, plain, provenance_lines, versions
 from limelight.pipelines.classifier import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
@@ -64,9 +64,11 @@ def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
     return 100 * some / np.maximum(of, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LabelEvaluation(Figures):
     """Result of `evaluate_labels`."""
+
+    NAMES = ("texts", "seconds", "texts_per_second", "provenance")
 
     scores: LabelScores
     seconds: float
@@ -76,22 +78,19 @@ class LabelEvaluation(Figures):
     provenance: Mapping[str, Any]
     """Model, test files, number of texts, seed, versions."""
 
+    @property
+    def texts_per_second(self) -> float:
+        """Texts per second of classification."""
+        return self.texts / self.seconds if self.seconds else 0.0
+
+    @property
+    def texts(self) -> int:
+        """Number of texts."""
+        return len(self.answers)
+
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain values."""
-        scores, texts = self.scores, len(self.answers)
-        return {
-            "accuracy": round(scores.accuracy, 4),
-            "macro_f1": round(scores.macro_f1, 4),
-            "by_label": [
-                {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(each).items()}
-                for each in scores.by_label
-            ],
-            "confusion": [list(row) for row in scores.confusion],
-            "texts": texts,
-            "seconds": round(self.seconds, 3),
-            "texts_per_second": round(texts / self.seconds, 1) if self.seconds else 0.0,
-            "provenance": dict(self.provenance),
-        }
+        """The scores, the speed and the provenance as plain values."""
+        return plain(asdict(self.scores)) | super().to_dict()
 
     def table(self) -> str:
         """The result as lines of plain text."""
@@ -103,9 +102,9 @@ class LabelEvaluation(Figures):
             f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
             for each in scores.by_label
         ]
-        texts = len(self.answers)
-        lines += ["", f"{counted(texts, 'text')} in {self.seconds:.1f} s: {texts / (self.seconds or 1):,.0f} texts/s"]
-        most_frequent = 100 * max(each.texts for each in scores.by_label) / texts
+        speed = f"{self.texts_per_second:,.0f} texts/s"
+        lines += ["", f"{counted(self.texts, 'text')} in {self.seconds:.1f} s: {speed}"]
+        most_frequent = 100 * max(each.texts for each in scores.by_label) / self.texts
         lines.append(f"always the most frequent label: accuracy {most_frequent:.2f}")
         return "\n".join([*lines, *provenance_lines(self.provenance)])
 

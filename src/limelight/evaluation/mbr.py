@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from limelight.evaluation.metrics import sentence_scorer
+from limelight.evaluation.metrics import sentence_chrf
 from limelight.pipelines.translation import Translation
 
 
@@ -11,6 +11,6 @@ def least_risk(translation: Translation) -> Translation:
     """Of a translation and its alternatives, which are samples, the one with the highest mean chrF2 against all of
     them: an estimate of its expected utility under the model."""
     samples = (translation, *translation.alternatives)
-    count, score = Counter(each.text for each in samples), sentence_scorer("chrf")
-    utility = {text: sum(times * score(text, other) for other, times in count.items()) for text in count}
+    count = Counter(each.text for each in samples)
+    utility = {text: sum(times * sentence_chrf(text, other) for other, times in count.items()) for text in count}
     return replace(max(samples, key=lambda each: utility[each.text]), alternatives=())

@@ -33,9 +33,14 @@ AT_ONCE = 8192
 """Number of tokens that are read at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TextEvaluation(Figures):
     """Result of `evaluate_text`. Lower is better."""
+
+    NAMES = (
+        *("loss", "loss_per_character", "perplexity", "bits_per_byte", "pieces", "unknown", "characters", "bytes"),
+        *("documents", "context", "seconds", "provenance"),
+    )
 
     total: float
     """Negative log-likelihood of all tokens, natural logarithm."""
@@ -47,7 +52,7 @@ class TextEvaluation(Figures):
     documents: int
     characters: int
     """Characters of the original text, line ends included."""
-    utf8_bytes: int
+    bytes: int
     """Bytes of the original text in UTF-8."""
     context: int
     """Maximum number of tokens from which one is predicted."""
@@ -74,24 +79,7 @@ class TextEvaluation(Figures):
     @property
     def bits_per_byte(self) -> float:
         """Binary logarithm per byte of the text: its compressed size under the model."""
-        return self.total / math.log(2) / self.utf8_bytes
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result as plain values."""
-        return {
-            "loss": round(self.loss, 6),
-            "loss_per_character": round(self.loss_per_character, 6),
-            "perplexity": round(self.perplexity, 6),
-            "bits_per_byte": round(self.bits_per_byte, 6),
-            "pieces": self.pieces,
-            "unknown": self.unknown,
-            "characters": self.characters,
-            "bytes": self.utf8_bytes,
-            "documents": self.documents,
-            "context": self.context,
-            "seconds": round(self.seconds, 3),
-            "provenance": dict(self.provenance),
-        }
+        return self.total / math.log(2) / self.bytes
 
     def table(self) -> str:
         """The result as lines of plain text."""
@@ -146,7 +134,7 @@ def evaluate_text(
         unknown=int((stream == UNKNOWN).sum()),
         documents=documents,
         characters=characters,
-        utf8_bytes=utf8_bytes,
+        bytes=utf8_bytes,
         context=context,
         seconds=time.perf_counter() - start,
         provenance={

@@ -14,7 +14,7 @@ A positive number says that the head is needed for these translations, and a neg
 without it. Heads do the work of others that are removed, so that numbers of single heads do not add up.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -123,8 +123,3 @@ def gradient_scores(model: Seq2Seq, corpus: Sequence[Rows]) -> dict[Head, float]
                     sums[Head(name, number)] += value
     count = float(token_counts(corpus).sum())
     return {head: value / count for head, value in sums.items()}
-
-
-def removal_order(scores: Mapping[Head, float]) -> list[Head]:
-    """The heads from the smallest score to the largest."""
-    return sorted(scores, key=lambda head: (scores[head], head))

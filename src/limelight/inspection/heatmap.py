@@ -1,4 +1,4 @@
-"""Heat maps of weights, and curves, with matplotlib (the `plot` extra), which only this file imports.
+"""Heat maps of weights with matplotlib (the `plot` extra), which only this file imports.
 
 Rows are queries, columns are keys. All pictures have the same scale, from 0 to 1, so that they can be compared. In the
 theme `dark` large weights are bright (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white is 0. Masked
@@ -27,8 +27,6 @@ COLORS: dict[str, str] = {"dark": "magma", "light": "Blues"}
 """Perceptually uniform color maps, also in gray and for color-blind readers."""
 MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
 """Gray levels that no weight has."""
-STYLES: dict[str, str] = {"dark": "dark_background", "light": "default"}
-"""Styles of curves."""
 
 MAX_LABEL_LENGTH = 24
 NARROWEST_TITLE = 72  # letters of a line
@@ -105,28 +103,6 @@ def draw(
     letters = max(NARROWEST_TITLE, int(figure.get_size_inches()[0] * 72 / (9 * 0.55)))
     lines = [part for line in title.split("\n") for part in textwrap.wrap(line, letters)]
     grid[0][0].set_title("\n".join(lines), loc="left", pad=10, **{**style, "fontsize": 9})
-    return figure
-
-
-def draw_curves(panels: Mapping[str, Mapping[str, Sequence[float]]], *, across: str, theme: str = "dark") -> "Figure":
-    """Curves over 0, 1, 2 ...: for each panel its label and its curves by name. `across` labels the horizontal axis.
-
-    Raises `UserError` for an unknown theme, and if matplotlib is missing.
-    """
-    require_matplotlib(theme)
-    from matplotlib import style
-    from matplotlib.figure import Figure
-
-    with _ONE_AT_A_TIME, style.context(STYLES[theme]):
-        figure = Figure(figsize=(4.6 * len(panels), 3.6), layout="constrained")
-        for axes, (label, curves) in zip(
-            figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-        ):
-            for name, values in curves.items():
-                axes.plot(values, label=name, marker=".")
-            axes.set(xlabel=across, ylabel=label)
-            axes.grid(alpha=0.25)
-            axes.legend(frameon=False)
     return figure
 
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from torch import Tensor
 
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
-from limelight.interop.files import DAMAGED, ByteReader, Files
+from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
 from limelight.interop.folders import read_card
 from limelight.interop.imported import Imported
 from limelight.interop.names import CTRANSLATE2, configured, names_in, refuse, to_ours, unknown_values
@@ -105,45 +106,45 @@ def _read_array(reader: ByteReader, name: str) -> Tensor:
     return tensor.view(torch.bfloat16) if number == _BFLOAT16 else tensor
 
 
-def read_ctranslate2(files: Files, beside: Files | None = None) -> Imported:
+def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     """The model in a CTranslate2 folder; `beside` is the folder of an Argos package around it.
 
     Raises `UserError` with all reasons if a file is missing or damaged, or the model is not supported.
     """
-    where = files.where(MODEL)
-    found = read_variables(files.buffer(MODEL), where)
+    where = str(folder / MODEL)
+    found = read_variables(read_buffer(folder / MODEL), where)
     settings = {name: float(each) for name, each in found.items() if each.ndim == 0 and not name.endswith("_scale")}
     for side in _SIDES:  # older files have one setting for both sides
         settings |= {
             f"{side}/{name}": settings.get(f"{side}/{name}", settings.get(name, _DEFAULTS[name])) for name in _DEFAULTS
         }
-    values = _configuration(files, settings)
+    values = _configuration(folder, settings)
     width = found[_TARGET].shape[-1] if _TARGET in found and found[_TARGET].ndim == 2 else 0
     refuse(_refused(settings, values, width), f"{where}: this model cannot be imported")
     tensors = _in_our_forms({name: each for name, each in found.items() if name not in settings}, where)
     config = _config(tensors, settings, where)
-    source, target = _sides(files, beside, values, settings)
+    source, target = _sides(folder, beside, values, settings)
     weights = to_ours(tensors, names_in(CTRANSLATE2, config), config, source.rows, target.rows, where)
-    return Imported("a CTranslate2 model", config, source, target, weights, where, card=read_card(beside or files))
+    return Imported("a CTranslate2 model", config, source, target, weights, where, card=read_card(beside or folder))
 
 
-def read_argos(files: Files) -> Imported:
+def read_argos(folder: Path) -> Imported:
     """The model in an Argos package, with its languages. Raises `UserError` as `read_ctranslate2` does."""
-    values = {"type": "translate", "target_prefix": "", **files.json(METADATA)}
+    values = {"type": "translate", "target_prefix": "", **read_json(folder / METADATA)}
     reasons = [*unknown_values(values, {"type": ["translate"], "target_prefix": [""]})]
-    if not files.has(ARGOS_MODEL):
+    if not (folder / ARGOS_MODEL).is_file():
         reasons.append(f"it has no {ARGOS_MODEL}; packages with a bpe.model are split by Moses' tokenizer")
-    refuse(reasons, f"{files.where(METADATA)}: this package cannot be imported")
-    imported = read_ctranslate2(files.under("model"), files)
+    refuse(reasons, f"{folder / METADATA}: this package cannot be imported")
+    imported = read_ctranslate2(folder / "model", folder)
     languages = [values.get(name) for name in ("from_code", "to_code")]
     named = all(isinstance(code, str) and code for code in languages)
     return replace(imported, what="an Argos package", directions=(Direction(*map(str, languages)),) if named else ())
 
 
-def _configuration(files: Files, settings: Mapping[str, float]) -> dict[str, Any]:
+def _configuration(folder: Path, settings: Mapping[str, float]) -> dict[str, Any]:
     """The content of `config.json`; before version 6 of the format it was part of the variables."""
-    if files.has(CONFIG):
-        found: dict[str, Any] = files.json(CONFIG)
+    if (folder / CONFIG).is_file():
+        found: dict[str, Any] = read_json(folder / CONFIG)
         if "eos_token" in found:
             return found
     start = "<s>" if settings.get("with_target_bos", 1) else "</s>"
@@ -227,19 +228,17 @@ def _positions(tensors: dict[str, Tensor], where: str) -> dict[str, Any]:
 
 
 def _sides(
-    files: Files, beside: Files | None, values: Mapping[str, Any], settings: Mapping[str, float]
+    folder: Path, beside: Path | None, values: Mapping[str, Any], settings: Mapping[str, float]
 ) -> tuple[Side, Side]:
     """The vocabularies; the same object twice if they are equal. The decoder starts from zeros, or from a token."""
     end, unknown = (str(values.get(name)) for name in ("eos_token", "unk_token"))
-    names = [_tokens(files, side, unknown) for side in ("source", "target")]
-    models = _segmentations(files, beside)
+    names = [_tokens(folder, side, unknown) for side in ("source", "target")]
+    models = _segmentations(folder, beside)
     start = None
     if not settings.get("decoder/start_from_zero_embedding"):
         token = values.get("decoder_start_token")
         if token not in names[1]:
-            raise UserError(
-                f"{files.where(CONFIG)}: decoder_start_token={shown(repr(token))} is no token of the target"
-            )
+            raise UserError(f"{folder / CONFIG}: decoder_start_token={shown(repr(token))} is no token of the target")
         start = names[1].index(token)
     try:
         target = starting_with(read_side(models[1], names[1], end=end, unknown=unknown), start)
@@ -248,30 +247,31 @@ def _sides(
         source = read_side(models[0], names[0], end=end, unknown=unknown)
         return (starting_with(source, start) if names[0] == names[1] else source), target
     except UserError as error:
-        raise UserError(f"{files.where(MODEL)}: {error}") from None
+        raise UserError(f"{folder / MODEL}: {error}") from None
 
 
-def _tokens(files: Files, side: str, unknown: str) -> list[str]:
+def _tokens(folder: Path, side: str, unknown: str) -> list[str]:
     """The tokens of a side in the order of their ids."""
-    for name in ("shared_vocabulary", f"{side}_vocabulary"):
-        found = files.json(f"{name}.json", list) if files.has(f"{name}.json") else None
-        if found is None and files.has(f"{name}.txt"):
-            found = files.text(f"{name}.txt").removesuffix("\n").split("\n")
-        if found is not None and not all(isinstance(token, str) for token in found):
-            raise UserError(f"{files.where(name)}.json: not a list of tokens; {DAMAGED}")
-        if found is not None:
-            return found if unknown in found else [*found, unknown]
-    raise UserError(f"{files.where(f'{side}_vocabulary.json')}: is missing, and so is shared_vocabulary.json")
+    files = [
+        folder / f"{name}{kind}" for name in ("shared_vocabulary", f"{side}_vocabulary") for kind in (".json", ".txt")
+    ]
+    path = next((file for file in files if file.is_file()), None)
+    if path is None:
+        raise UserError(f"{folder / f'{side}_vocabulary.json'}: is missing, and so is shared_vocabulary.json")
+    found = read_json(path, list) if path.suffix == ".json" else read_text(path).removesuffix("\n").split("\n")
+    if not all(isinstance(token, str) for token in found):
+        raise UserError(f"{path}: not a list of tokens; {DAMAGED}")
+    return found if unknown in found else [*found, unknown]
 
 
-def _segmentations(files: Files, beside: Files | None) -> tuple[bytes, bytes]:
+def _segmentations(folder: Path, beside: Path | None) -> tuple[bytes, bytes]:
     """The sentencepiece models of source and target."""
     one = (ARGOS_MODEL, "spm.model", "sentencepiece.bpe.model", "spiece.model")
-    for place in (files, *([beside] if beside else [])):
+    for place in filter(None, (folder, beside)):
         for first, second in ((SOURCE_MODEL, TARGET_MODEL), *zip(one, one, strict=True)):
-            if place.has(first) and place.has(second):
-                return read_segmentation(place, first), read_segmentation(place, second)
+            if (place / first).is_file() and (place / second).is_file():
+                return read_segmentation(place / first), read_segmentation(place / second)
     raise UserError(
-        f"{files.where(SOURCE_MODEL)}: is missing: a CTranslate2 model does not contain its sentencepiece model; put "
-        f"the files that came with it there as {SOURCE_MODEL} and {TARGET_MODEL}, or {ARGOS_MODEL} for both sides"
+        f"{folder / SOURCE_MODEL}: is missing: a CTranslate2 model does not contain its sentencepiece model; put the "
+        f"files that came with it there as {SOURCE_MODEL} and {TARGET_MODEL}, or {ARGOS_MODEL} for both sides"
     )

@@ -1,16 +1,15 @@
-"""The files of a model in a folder or in a zip archive, read with limits: they may be damaged or hostile.
-
-Nothing is extracted: a member of an archive is read into memory by its name, up to a size that the archive's own size
-allows.
-"""
+"""Files of other tools, read with limits: they may be damaged or hostile."""
 
 import json
 import mmap
 import struct
+import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from limelight.errors import UserError, shown
 from limelight.untrusted import open_plain, read_plain
@@ -18,105 +17,83 @@ from limelight.untrusted import open_plain, read_plain
 MAX_JSON_BYTES = 32_000_000
 """Maximum bytes of a JSON file, about those of a vocabulary of a million tokens."""
 MAX_EXPANSION = 8
-"""Maximum bytes of a member for each byte of the archive: weights hardly shrink, lists of tokens to a fifth."""
+"""Maximum bytes in an archive for each of its own: weights hardly shrink, lists of tokens to a fifth."""
 DAMAGED = "it is incomplete or damaged; copy or download it again"
 
 
-class Files(NamedTuple):
-    """A folder of files, in the file system or in an archive.
-
-    Attributes:
-        place: the folder, or the archive.
-        archive: the open archive, if it is one.
-        inside: the folder inside the archive.
-    """
-
-    place: Path
-    archive: zipfile.ZipFile | None = None
-    inside: str = ""
-
-    def where(self, name: str) -> str:
-        """A file as messages name it."""
-        return f"{self.place}: {shown(self.inside + name)}" if self.archive else str(self.place / name)
-
-    def has(self, name: str) -> bool:
-        """Whether there is such a file."""
-        if self.archive is None:
-            return (self.place / name).is_file()
-        return self.inside + name in self.archive.NameToInfo
-
-    def under(self, folder: str) -> "Files":
-        """The files of a folder inside."""
-        if self.archive is None:
-            return Files(self.place / folder)
-        return self._replace(inside=f"{self.inside}{folder}/")
-
-    def read(self, name: str, most: int) -> bytes:
-        """The content of a file. Raises `UserError` if it is missing, larger than `most` bytes, or damaged."""
-        try:
-            return read_plain(self.place / name, most) if self.archive is None else self._member(name, most)
-        except OSError as error:
-            raise UserError(f"{self.where(name)}: cannot be read: {error.strerror or error}") from None
-
-    def buffer(self, name: str) -> memoryview:
-        """A large file: mapped into memory, or a member of an archive. Raises `UserError` as `read` does."""
-        if self.archive is not None:
-            return memoryview(self._member(name, 2**63))
-        try:
-            with open_plain(self.place / name) as file:
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except ValueError:  # an empty file
-            return memoryview(b"")
-        except OSError as error:
-            raise UserError(f"{self.where(name)}: cannot be read: {error.strerror or error}") from None
-
-    def json(self, name: str, kind: type = dict) -> Any:
-        """The value in a JSON file. Raises `UserError` as `read` does, and for another kind of value."""
-        content = self.read(name, MAX_JSON_BYTES)
-        try:
-            found = json.loads(content)
-        except (ValueError, RecursionError) as error:  # also invalid UTF-8
-            raise UserError(f"{self.where(name)}: damaged: not JSON: {shown(str(error))}") from None
-        if not isinstance(found, kind):
-            wanted = "a list" if kind is list else "an object with names and values"
-            raise UserError(f"{self.where(name)}: holds a {type(found).__name__}, not {wanted}")
-        return found
-
-    def text(self, name: str, most: int = MAX_JSON_BYTES) -> str:
-        """The text of a file in UTF-8. Raises `UserError` as `read` does."""
-        try:
-            return self.read(name, most).decode()
-        except UnicodeDecodeError as error:
-            raise UserError(f"{self.where(name)}: damaged: not UTF-8: {error}") from None
-
-    def _member(self, name: str, most: int) -> bytes:
-        assert self.archive is not None
-        try:
-            member = self.archive.getinfo(self.inside + name)
-            most = min(most, MAX_EXPANSION * self.place.stat().st_size)
-            if member.file_size > most:
-                raise UserError(f"{self.where(name)}: {member.file_size:,} bytes, and at most {most:,} are expected")
-            with self.archive.open(member) as file:
-                content = file.read(most)
-        except KeyError:
-            raise UserError(f"{self.where(name)}: is missing") from None
-        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
-            raise UserError(f"{self.where(name)}: cannot be read: {shown(str(error))}; {DAMAGED}") from None
-        if len(content) != member.file_size:
-            raise UserError(
-                f"{self.where(name)}: {len(content):,} bytes, and {member.file_size:,} are stated; {DAMAGED}"
-            )
-        return content
-
-
-def open_archive(path: Path, marker: str) -> Files:
-    """The files of a zip archive in the folder that contains `marker`. Raises `UserError` for a damaged archive."""
+def read(path: Path, most: int) -> bytes:
+    """The content of a file. Raises `UserError` if it is missing, larger than `most` bytes, or cannot be read."""
     try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
-        raise UserError(f"{path}: not a zip archive that can be read: {shown(str(error))}; {DAMAGED}") from None
-    inside = [name.removesuffix(marker) for name in archive.namelist() if name.split("/")[-1] == marker]
-    return Files(path, archive, min(inside, key=len, default=""))
+        return read_plain(path, most)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def read_buffer(path: Path) -> memoryview:
+    """A large file, mapped into memory. Raises `UserError` as `read` does."""
+    try:
+        with open_plain(path) as file:
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except ValueError:  # an empty file
+        return memoryview(b"")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def read_json(path: Path, kind: type = dict) -> Any:
+    """The value in a JSON file. Raises `UserError` as `read` does, and for another kind of value."""
+    content = read(path, MAX_JSON_BYTES)
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:  # also invalid UTF-8
+        raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
+    if not isinstance(found, kind):
+        wanted = "a list" if kind is list else "an object with names and values"
+        raise UserError(f"{path}: holds a {type(found).__name__}, not {wanted}")
+    return found
+
+
+def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str:
+    """The text of a file in UTF-8. Raises `UserError` as `read` does."""
+    try:
+        return read(path, most).decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: damaged: not UTF-8: {error}") from None
+
+
+@contextmanager
+def naming_damage(path: Path) -> Iterator[None]:
+    """A context that converts the errors of a damaged zip archive or array to `UserError`."""
+    try:
+        yield
+    except UserError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, TypeError,
+            OSError, MemoryError) as error:  # fmt: skip
+        raise UserError(f"{path}: cannot be read: {shown(str(error))}; {DAMAGED}") from None
+
+
+def require_bounded(path: Path) -> list[str]:
+    """The names of the files in a zip archive. Raises `UserError` if they are much larger than the archive."""
+    with naming_damage(path), zipfile.ZipFile(path) as archive:
+        size, most = sum(each.file_size for each in archive.infolist()), MAX_EXPANSION * path.stat().st_size
+        if size > most:
+            raise UserError(f"{path}: holds {size:,} bytes, and at most {most:,} are expected")
+        return archive.namelist()
+
+
+@contextmanager
+def unpacked(path: Path, marker: str) -> Iterator[Path]:
+    """A context with a temporary folder that has the files of a zip archive: the folder that contains `marker`. An
+    error names the archive. Raises `UserError` for a damaged archive."""
+    inside = [name for name in require_bounded(path) if name.split("/")[-1] == marker]
+    with tempfile.TemporaryDirectory() as place:
+        with naming_damage(path), zipfile.ZipFile(path) as archive:
+            archive.extractall(place)
+        try:
+            yield Path(place, *min(inside, key=len, default=marker).split("/")[:-1])
+        except UserError as error:
+            raise UserError(str(error).replace(f"{place}/", f"{path}: ")) from None
 
 
 class ByteReader:

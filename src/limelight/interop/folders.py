@@ -13,7 +13,7 @@ from limelight import __version__
 from limelight.config import RunConfig, dump_config
 from limelight.errors import UserError
 from limelight.files import write_folder, writing
-from limelight.interop.files import Files
+from limelight.interop.files import read
 from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, ROLES, TOKENIZER, WEIGHTS
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.weights import FORMS, compact, named_weights, save_weights
@@ -46,13 +46,13 @@ def write_new(folder: Path, fill: Callable[[Path], None]) -> None:
 
 def exported_card(stored: StoredModel, what: str, use: str) -> str:
     """The card of an exported model: how to use it, followed by its own card."""
-    return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{read_card(Files(stored.folder))}"
+    return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{read_card(stored.folder)}"
 
 
-def read_card(files: Files) -> str:
+def read_card(folder: Path) -> str:
     """The card that came with a model; empty without one."""
     try:
-        return files.read(CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
+        return read(folder / CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
     except UserError:
         return ""
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from limelight.config import Direction, TransformerConfig, has_tags
 from limelight.errors import UserError, shown
-from limelight.interop.files import Files
+from limelight.interop.files import read_json
 from limelight.interop.folders import exported_card, read_card, require_new, write_json, write_new
 from limelight.interop.imported import Imported
 from limelight.interop.m2m100 import read_m2m100
@@ -206,19 +206,24 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
-    files, where = Files(folder), str(folder / WEIGHTS)
-    if not files.has(WEIGHTS):
+    where = str(folder / WEIGHTS)
+    if not (folder / WEIGHTS).is_file():
         raise UserError(
             f"{where}: is missing. Where weights are a pickle (pytorch_model.bin), which can run code when it is read, "
             "and you trust it, let transformers write the file: "
             "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER)"
         )
-    values = _OPTIONAL | files.json(CONFIG)
+    values = _OPTIONAL | read_json(folder / CONFIG)
     config = read_config(values, str(folder / CONFIG))
     if values["model_type"] == "m2m_100":
-        return read_m2m100(files, values, config, sources, targets)
+        return read_m2m100(folder, values, config, sources, targets)
     source, target = read_tokenizers(folder, start=values["decoder_start_token_id"])
-    _require_same(str(folder / CONFIG), values, source, target)
+    faults = []
+    if values["eos_token_id"] != target.rows.theirs[END]:
+        faults.append(f"eos_token_id is {values['eos_token_id']}, and </s> has the id {target.rows.theirs[END]}")
+    if config.tie == "three-way" and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
+        faults.append("both sides share their embeddings, but have different vocabularies")
+    refuse(faults, str(folder / CONFIG))
     tensors = read_weights(folder / WEIGHTS)[0]
     for side in ("encoder", "decoder"):
         name = HUGGINGFACE.positions.format(side=side)
@@ -229,11 +234,11 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
     tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
     config = config.model_copy(update={"output_bias": True})
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
-    settings = files.json(SETTINGS) if files.has(SETTINGS) else {}
+    settings = _tokenizer_settings(folder)
     named = settings.get("source_lang"), settings.get("target_lang")
     directions = (Direction(*map(str, named)),) if all(isinstance(each, str) and each for each in named) else ()
     what = "a Marian model of transformers"
-    return Imported(what, config, source, target, weights, where, directions, read_card(files))
+    return Imported(what, config, source, target, weights, where, directions, read_card(folder))
 
 
 def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
@@ -275,26 +280,6 @@ def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
     return configured(settings, where)
 
 
-def _require_same(where: str, values: Mapping[str, Any], source: Side, target: Side) -> None:
-    """Raise `UserError` if configuration and vocabularies do not match."""
-    shared = values["share_encoder_decoder_embeddings"]
-    sizes = {"vocab_size": (values["vocab_size"], source.rows.size)}
-    size = values["vocab_size"] if shared else values.get("decoder_vocab_size") or values["vocab_size"]
-    sizes["decoder_vocab_size"] = size, target.rows.size
-    faults = [
-        f"{name} is {stated:,}, and the vocabulary of that side has {there:,} tokens"
-        for name, (stated, there) in sizes.items()
-        if stated != there
-    ]
-    if not 0 <= values["decoder_start_token_id"] < size:
-        faults.append(f"decoder_start_token_id={values['decoder_start_token_id']} is not the id of a token")
-    if values["eos_token_id"] != target.rows.theirs[END]:
-        faults.append(f"eos_token_id is {values['eos_token_id']}, and </s> has the id {target.rows.theirs[END]}")
-    if shared and not Tokenizers(source.tokenizer, target.tokenizer).one_vocabulary:
-        faults.append("both sides share their embeddings, but have different vocabularies")
-    refuse(faults, where)
-
-
 def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
     """The vocabularies of both sides; the same `Side` twice if they are equal.
 
@@ -303,23 +288,27 @@ def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
 
     Raises `UserError` for files that are missing, damaged or do not match.
     """
-    files = Files(folder)
-    separate = files.has(SETTINGS) and files.json(SETTINGS).get("separate_vocabs") is True
-    models = [read_segmentation(files, name) for name in (SOURCE_MODEL, TARGET_MODEL)]
-    target = starting_with(_side(files, TARGET_VOCABULARY if separate else VOCABULARY, models[1]), start)
+    separate = _tokenizer_settings(folder).get("separate_vocabs") is True
+    models = [read_segmentation(folder / name) for name in (SOURCE_MODEL, TARGET_MODEL)]
+    target = _side(folder / (TARGET_VOCABULARY if separate else VOCABULARY), models[1], start)
     if not separate and models[0] == models[1]:
         return target, target
-    source = _side(files, VOCABULARY, models[0])
-    return (source if separate else starting_with(source, start)), target
+    return _side(folder / VOCABULARY, models[0], None if separate else start), target
 
 
-def _side(files: Files, vocabulary: str, model: bytes) -> Side:
-    ids, where = files.json(vocabulary), files.where(vocabulary)
+def _tokenizer_settings(folder: Path) -> dict[str, Any]:
+    return dict(read_json(folder / SETTINGS)) if (folder / SETTINGS).is_file() else {}
+
+
+def _side(path: Path, model: bytes, start: int | None) -> Side:
+    """The vocabulary in a file of ids; padding is `start`, or its own for None."""
+    ids = read_json(path)
     if sorted(number for number in ids.values() if type(number) is int) != list(range(len(ids))):
-        raise UserError(f"{where}: the ids of its {len(ids):,} pieces are not the numbers from 0 to {len(ids) - 1:,}")
+        raise UserError(f"{path}: the ids of its {len(ids):,} pieces are not the numbers from 0 to {len(ids) - 1:,}")
     if PADDING_PIECE not in ids:
-        raise UserError(f"{where}: has no {PADDING_PIECE}")
+        raise UserError(f"{path}: has no {PADDING_PIECE}")
     try:
-        return read_side(model, sorted(ids, key=ids.__getitem__))
+        side = read_side(model, sorted(ids, key=ids.__getitem__))
+        return side if start is None else starting_with(side, start)
     except UserError as error:
-        raise UserError(f"{where}: {error}") from None
+        raise UserError(f"{path}: {error}") from None

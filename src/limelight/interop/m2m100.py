@@ -8,11 +8,12 @@ tokens of the languages that are imported get our names (`<2de>`).
 
 from collections.abc import Mapping
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
-from limelight.interop.files import Files
+from limelight.interop.files import read_json
 from limelight.interop.folders import read_card
 from limelight.interop.imported import Imported
 from limelight.interop.names import HUGGINGFACE, names_in, to_ours
@@ -33,7 +34,7 @@ _M2M100 = (
 
 
 def read_m2m100(
-    files: Files, values: Mapping[str, Any], config: TransformerConfig, sources: str, targets: str
+    folder: Path, values: Mapping[str, Any], config: TransformerConfig, sources: str, targets: str
 ) -> Imported:
     """The model in a folder for some of its languages.
 
@@ -45,17 +46,14 @@ def read_m2m100(
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported; it lists the
     languages if none or others are named.
     """
-    where, start = files.where(WEIGHTS), values["decoder_start_token_id"]
-    names = _tokens(files, values["vocab_size"])
-    languages = _languages(names, sources, targets, str(files.place))
+    names = _tokens(folder, values["vocab_size"])
+    languages = _languages(names, sources, targets, str(folder))
     renamed = {token: language_tag(language) for language, token in languages.items()}
     side = read_side(
-        read_segmentation(files, MODEL), [renamed.get(name, name) for name in names], reserved=renamed.values()
+        read_segmentation(folder / MODEL), [renamed.get(name, name) for name in names], reserved=renamed.values()
     )
-    if not 0 <= start < len(names):
-        raise UserError(f"{files.where('config.json')}: decoder_start_token_id={start} is not the id of a token")
-    side = starting_with(side, start)
-    tensors = read_weights(files.place / WEIGHTS)[0]
+    side = starting_with(side, values["decoder_start_token_id"])
+    where, tensors = str(folder / WEIGHTS), read_weights(folder / WEIGHTS)[0]
     table = sinusoids(config.max_positions + _OFFSET, config.d_model, layout="inclusive")[_OFFSET:]
     for each in ("encoder", "decoder"):
         tensors[HUGGINGFACE.positions.format(side=each)] = table
@@ -63,24 +61,24 @@ def read_m2m100(
     pairs = product(*(_named(each) for each in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
     what = "an M2M100 or NLLB model of transformers"
-    return Imported(what, config, side, side, weights, where, directions, read_card(files), language_tokens="both")
+    return Imported(what, config, side, side, weights, where, directions, read_card(folder), language_tokens="both")
 
 
-def _tokens(files: Files, size: int) -> list[str]:
+def _tokens(folder: Path, size: int) -> list[str]:
     """All tokens in the order of their ids; those that no file names are called `<unnamed N>`."""
-    if files.has("vocab.json"):
-        ids = files.json("vocab.json")
+    if (folder / "vocab.json").is_file():
+        ids = read_json(folder / "vocab.json")
         ids |= {f"__{code}__": len(ids) + number for number, code in enumerate(_M2M100.split())}
     else:
-        values = files.json("tokenizer.json")
+        values = read_json(folder / "tokenizer.json")
         model, added = values.get("model"), values.get("added_tokens")
         listed = model.get("vocab") if isinstance(model, dict) else None
         if not isinstance(listed, dict) or not isinstance(added, list):
-            raise UserError(f"{files.where('tokenizer.json')}: holds no vocabulary that is known here")
+            raise UserError(f"{folder / 'tokenizer.json'}: holds no vocabulary that is known here")
         ids = listed | {each.get("content"): each.get("id") for each in added if isinstance(each, dict)}
     names = {number: name for name, number in ids.items() if type(number) is int and isinstance(name, str)}
     if len(names) < len(ids) or not all(0 <= number < size for number in names):
-        raise UserError(f"{files.place}: the ids of its {len(ids):,} tokens do not fit vocab_size={size:,}")
+        raise UserError(f"{folder}: the ids of its {len(ids):,} tokens do not fit vocab_size={size:,}")
     return [names.get(number, f"<unnamed {number}>") for number in range(size)]
 
 

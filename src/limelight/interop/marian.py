@@ -7,10 +7,10 @@ tensors; for each the length of its name, its type, number of axes and bytes; th
 padding all bytes. An int8 matrix is transposed, but for embeddings, and a number follows by which it was multiplied.
 """
 
-import io
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from torch import Tensor
 
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
-from limelight.interop.files import DAMAGED, ByteReader, Files, open_archive
+from limelight.interop.files import DAMAGED, ByteReader, naming_damage, read, read_buffer, read_text, require_bounded
 from limelight.interop.folders import read_card
 from limelight.interop.imported import Imported
 from limelight.interop.names import MARIAN, Rows, configured, names_in, refuse, to_ours, unknown_values
@@ -46,7 +46,7 @@ _MAX_SHORTLIST_BYTES = 200_000_000
 _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
 _INTGEMM = 0x4000
 _LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
-_LINE = re.compile(r"(.+?): *(\d+)")
+_LINE = re.compile(r"^(.+?): *(\d+)\r?$", re.MULTILINE)
 _ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 """What is done before and after a sub-layer, and after all layers."""
 _KNOWN: dict[str, list[Any]] = {
@@ -91,11 +91,11 @@ def read_marian(folder: Path) -> Imported:
     path = marian_model(folder)
     if path is None:
         raise UserError(f"{folder}: holds no Marian model, or several: name the file")
-    files, where = Files(path.parent), str(path)
-    arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(files.buffer(path.name), where)
+    folder, where = path.parent, str(path)
+    arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(read_buffer(path), where)
     values = _settings(arrays, where)
     config = _config(values, where)
-    source, target = _sides(files)
+    source, target = _sides(folder)
     tensors = dict(_in_our_forms(arrays))
     if values.get("tied-embeddings-src"):
         for ending in ("", SCALE):
@@ -104,8 +104,8 @@ def read_marian(folder: Path) -> Imported:
     weights = to_ours(tensors, names_in(MARIAN, config), config, source.rows, target.rows, where)
     named = _LANGUAGES.search(path.name)
     directions = (Direction(*named.groups()),) if named else ()
-    shortlist = _shortlist(files, source.rows, target.rows)
-    return Imported("a Marian model", config, source, target, weights, where, directions, read_card(files), shortlist)
+    shortlist = _shortlist(folder, source.rows, target.rows)
+    return Imported("a Marian model", config, source, target, weights, where, directions, read_card(folder), shortlist)
 
 
 def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
@@ -144,23 +144,9 @@ def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
 
 def _read_npz(path: Path) -> dict[str, _Array]:
     """The arrays of an `.npz`, which is an archive of `.npy` files; a pickle in it is not read."""
-    files = open_archive(path, f"{SETTINGS}.npy")
-    assert files.archive is not None
-    arrays = {}
-    for member in files.archive.namelist():
-        content = files.read(member, 2**40)
-        try:
-            stream = io.BytesIO(content)
-            version = np.lib.format.read_magic(stream)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, by_columns, kind = read(stream)
-            if kind.hasobject:
-                raise ValueError("objects, which are a pickle")
-            values = np.frombuffer(content, kind, offset=stream.tell()).reshape(shape, order="F" if by_columns else "C")
-        except (ValueError, TypeError) as error:
-            raise UserError(f"{files.where(member)}: not an array: {shown(str(error))}; {DAMAGED}") from None
-        arrays[member.removesuffix(".npy")] = _Array(values)
-    return arrays
+    require_bounded(path)
+    with naming_damage(path), np.load(path, allow_pickle=False) as arrays:
+        return {name: _Array(arrays[name]) for name in arrays.files}
 
 
 def _settings(arrays: dict[str, _Array], where: str) -> dict[str, Any]:
@@ -229,69 +215,54 @@ def _in_our_forms(arrays: dict[str, _Array]) -> Iterator[tuple[str, Tensor]]:
             yield plain, tensor.float() / array.multiplier
 
 
-def _sides(files: Files) -> tuple[Side, Side]:
+def _sides(folder: Path) -> tuple[Side, Side]:
     """The vocabularies: those that a `decoder.yml` names, or the only files that they can be. The decoder starts from
     zeros."""
     sides: list[Side] = []
-    names = [
-        (name, name if name.endswith(".spm") else model)
-        for name, model in zip(_vocabularies(files), (SOURCE_MODEL, TARGET_MODEL), strict=True)
-    ]
-    for name, model in names:
-        content = read_segmentation(files, model)
-        pieces = list(pieces_in(content)) if name == model else _listed(files, name)
+    names = _vocabularies(folder)
+    for name, beside in zip(names, (SOURCE_MODEL, TARGET_MODEL), strict=True):
+        model = read_segmentation(folder / (name if name.endswith(".spm") else beside))
+        pieces = list(pieces_in(model)) if name.endswith(".spm") else _listed(folder / name)
         try:
-            sides.append(starting_with(read_side(content, pieces), None))
+            sides.append(starting_with(read_side(model, pieces), None))
         except UserError as error:
-            raise UserError(f"{files.where(name)}: {error}") from None
-    return (sides[1], sides[1]) if names[0] == names[1] else (sides[0], sides[1])
+            raise UserError(f"{folder / name}: {error}") from None
+    return (sides[1], sides[1]) if names[0] == names[1] and names[0].endswith(".spm") else (sides[0], sides[1])
 
 
-def _vocabularies(files: Files) -> tuple[str, str]:
-    for path in sorted(files.place.glob("*.yml")):
-        if path.stat().st_size <= MAX_YAML_BYTES:
-            try:
-                values = read_yaml(files.text(path.name, MAX_YAML_BYTES))
-            except ValueError:
-                continue
+def _vocabularies(folder: Path) -> tuple[str, str]:
+    for path in sorted(folder.glob("*.yml")):
+        with suppress(ValueError):  # another kind of file, or a list of tokens
+            values = read_yaml(read_text(path, MAX_YAML_BYTES))
             named = values.get("vocabs") if isinstance(values, dict) else None
             if isinstance(named, list) and len(named) == 2:
                 return Path(str(named[0])).name, Path(str(named[1])).name
-    pieces = sorted(path.name for path in files.place.glob("*.spm") if path.name not in (SOURCE_MODEL, TARGET_MODEL))
-    listed = sorted(path.name for path in files.place.glob("*vocab*.yml")) if not pieces else []
-    if len(pieces + listed) == 1:
-        [only] = pieces + listed
-        return only, only
-    source, target = ([name for name in pieces if name.startswith(begin)] for begin in ("src", "trg"))
-    if len(pieces) == 2 and len(source) == len(target) == 1:
-        return source[0], target[0]
-    raise UserError(
-        f"{files.place}: no vocabulary: put vocab.spm there, or srcvocab.spm and trgvocab.spm, or a decoder.yml"
-    )
+    models = {path.name for path in folder.glob("*.spm")} - {SOURCE_MODEL, TARGET_MODEL}
+    found = sorted(models or {path.name for path in folder.glob("*vocab*.yml")})
+    if len(found) == 1 or (len(found) == 2 and found[0].startswith("src") and found[1].startswith("trg")):
+        return found[0], found[-1]
+    raise UserError(f"{folder}: no vocabulary: put vocab.spm there, or srcvocab.spm and trgvocab.spm, or a decoder.yml")
 
 
-def _listed(files: Files, name: str) -> list[str]:
+def _listed(path: Path) -> list[str]:
     """The tokens of a `.yml`: a line for each, with its id."""
     ids: dict[int, str] = {}
     try:
-        for line in files.text(name).split("\n"):
-            if found := _LINE.fullmatch(line.rstrip("\r")):
-                key = found[1]
-                quoted = len(key) > 1 and key[0] == key[-1] and key[0] in "\"'"
-                ids[int(found[2])] = str(read_yaml(key)) if quoted else key
+        for found in _LINE.finditer(read_text(path)):
+            ids[int(found[2])] = str(read_yaml(found[1])) if found[1][0] in "\"'" and found[1][1:] else found[1]
     except ValueError as error:
-        raise UserError(f"{files.where(name)}: damaged: {shown(str(error))}") from None
+        raise UserError(f"{path}: damaged: {shown(str(error))}") from None
     if sorted(ids) != list(range(len(ids))) or not ids:
-        raise UserError(f"{files.where(name)}: the ids of its {len(ids):,} tokens are not the numbers from 0")
+        raise UserError(f"{path}: the ids of its {len(ids):,} tokens are not the numbers from 0")
     return [ids[number] for number in range(len(ids))]
 
 
-def _shortlist(files: Files, source: Rows, target: Rows) -> Shortlist | None:
+def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     """The table of a `lex*.bin`, with our ids; None without one. Raises `UserError` for a damaged one."""
-    path = next(iter(sorted(files.place.glob("lex*.bin"))), None)
+    path = next(iter(sorted(folder.glob("lex*.bin"))), None)
     if path is None:
         return None
-    reader = ByteReader(memoryview(files.read(path.name, _MAX_SHORTLIST_BYTES)), str(path))
+    reader = ByteReader(memoryview(read(path, _MAX_SHORTLIST_BYTES)), str(path))
     magic, _, first, _, offsets, count = (reader.number("Q") for _ in range(6))
     if magic != _SHORTLIST_MAGIC:
         raise UserError(f"{path}: not a binary shortlist; remove it, or take the one that came with the model")

@@ -27,12 +27,35 @@ Table = dict[str, tuple[str, ...]]
 names there."""
 
 
+_MODULES = """
+    ours                       transformers             CTranslate2                Marian
+    attention.query_proj       self_attn.q_proj.*       self_attention/linear_0/*  self_*q
+    attention.key_proj         self_attn.k_proj.*       self_attention/linear_0/*  self_*k
+    attention.value_proj       self_attn.v_proj.*       self_attention/linear_0/*  self_*v
+    attention.out_proj         self_attn.out_proj.*     self_attention/linear_1/*  self_*o
+    attention_sublayer.norm    self_attn_layer_norm.*   self_attention/layer_norm/* self_Wo_ln_*
+    ssru.input_proj            -                        -                          rnn_W
+    ssru.forget_proj           -                        -                          rnn_*f
+    ssru_sublayer.norm         -                        -                          rnn_ffn_ln_*
+    cross_attention.query_proj encoder_attn.q_proj.*    attention/linear_0/*       context_*q
+    cross_attention.key_proj   encoder_attn.k_proj.*    attention/linear_1/*       context_*k
+    cross_attention.value_proj encoder_attn.v_proj.*    attention/linear_1/*       context_*v
+    cross_attention.out_proj   encoder_attn.out_proj.*  attention/linear_2/*       context_*o
+    cross_sublayer.norm        encoder_attn_layer_norm.* attention/layer_norm/*    context_Wo_ln_*
+    feed_forward.inner         fc1.*                    ffn/linear_0/*             ffn_*1
+    feed_forward.outer         fc2.*                    ffn/linear_1/*             ffn_*2
+    feed_forward_sublayer.norm final_layer_norm.*       ffn/layer_norm/*           ffn_ffn_ln_*
+"""
+"""The modules of a layer; `*` stands for weight or bias. Modules of ours with the same name in another format are
+stacked there into one matrix."""
+
+
 class Format(NamedTuple):
     """How a family of formats names its tensors.
 
     Attributes:
+        column: its column of `_MODULES`.
         layer: beginning of the names of a layer, with its side and its number from 0 (`number`) or 1 (`ordinal`).
-        modules: the modules of a layer; `*` stands for weight or bias. Several of ours are one matrix there.
         linear: names of weight and bias of a linear layer.
         norm: names of weight and bias of a normalization.
         embeddings: names of the embeddings of source and target, and of the output matrix.
@@ -42,8 +65,8 @@ class Format(NamedTuple):
         bias: name of the bias of the output.
     """
 
+    column: int
     layer: str
-    modules: Mapping[str, tuple[str, ...]]
     linear: tuple[str, str]
     norm: tuple[str, str]
     embeddings: tuple[str, str, str]
@@ -53,28 +76,9 @@ class Format(NamedTuple):
     bias: str
 
 
-_QUERY, _KEY, _VALUE, _OUT = (f"attention.{part}_proj" for part in ("query", "key", "value", "out"))
-_CROSS_QUERY, _CROSS_KEY, _CROSS_VALUE, _CROSS_OUT = (f"cross_{part}" for part in (_QUERY, _KEY, _VALUE, _OUT))
-_NORM, _CROSS_NORM, _LAST_NORM = (f"{part}_sublayer.norm" for part in ("attention", "cross", "feed_forward"))
-_INNER, _OUTER = "feed_forward.inner", "feed_forward.outer"
-
 HUGGINGFACE = Format(
+    column=1,
     layer="model.{side}.layers.{number}.",
-    modules={
-        "self_attn.q_proj.*": (_QUERY,),
-        "self_attn.k_proj.*": (_KEY,),
-        "self_attn.v_proj.*": (_VALUE,),
-        "self_attn.out_proj.*": (_OUT,),
-        "self_attn_layer_norm.*": (_NORM,),
-        "encoder_attn.q_proj.*": (_CROSS_QUERY,),
-        "encoder_attn.k_proj.*": (_CROSS_KEY,),
-        "encoder_attn.v_proj.*": (_CROSS_VALUE,),
-        "encoder_attn.out_proj.*": (_CROSS_OUT,),
-        "encoder_attn_layer_norm.*": (_CROSS_NORM,),
-        "fc1.*": (_INNER,),
-        "fc2.*": (_OUTER,),
-        "final_layer_norm.*": (_LAST_NORM,),
-    },
     linear=("weight", "bias"),
     norm=("weight", "bias"),
     embeddings=("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
@@ -84,19 +88,8 @@ HUGGINGFACE = Format(
     bias="final_logits_bias",
 )
 CTRANSLATE2 = Format(
+    column=2,
     layer="{side}/layer_{number}/",
-    modules={
-        "self_attention/linear_0/*": (_QUERY, _KEY, _VALUE),
-        "self_attention/linear_1/*": (_OUT,),
-        "self_attention/layer_norm/*": (_NORM,),
-        "attention/linear_0/*": (_CROSS_QUERY,),
-        "attention/linear_1/*": (_CROSS_KEY, _CROSS_VALUE),
-        "attention/linear_2/*": (_CROSS_OUT,),
-        "attention/layer_norm/*": (_CROSS_NORM,),
-        "ffn/linear_0/*": (_INNER,),
-        "ffn/linear_1/*": (_OUTER,),
-        "ffn/layer_norm/*": (_LAST_NORM,),
-    },
     linear=("weight", "bias"),
     norm=("gamma", "beta"),
     embeddings=("encoder/embeddings_0/weight", "decoder/embeddings/weight", "decoder/projection/weight"),
@@ -106,25 +99,8 @@ CTRANSLATE2 = Format(
     bias="decoder/projection/bias",
 )
 MARIAN = Format(
+    column=3,
     layer="{side}_l{ordinal}_",
-    modules={
-        "self_*q": (_QUERY,),
-        "self_*k": (_KEY,),
-        "self_*v": (_VALUE,),
-        "self_*o": (_OUT,),
-        "self_Wo_ln_*": (_NORM,),
-        "rnn_W": ("ssru.input_proj",),
-        "rnn_*f": ("ssru.forget_proj",),
-        "rnn_ffn_ln_*": ("ssru_sublayer.norm",),
-        "context_*q": (_CROSS_QUERY,),
-        "context_*k": (_CROSS_KEY,),
-        "context_*v": (_CROSS_VALUE,),
-        "context_*o": (_CROSS_OUT,),
-        "context_Wo_ln_*": (_CROSS_NORM,),
-        "ffn_*1": (_INNER,),
-        "ffn_*2": (_OUTER,),
-        "ffn_ffn_ln_*": (_LAST_NORM,),
-    },
     linear=("W", "b"),
     norm=("scale", "bias"),
     embeddings=("encoder_Wemb", "decoder_Wemb", "decoder_ff_logit_out_W"),
@@ -144,16 +120,25 @@ def names_in(form: Format, config: TransformerConfig) -> Table:
     table |= {theirs: (name,) for theirs, name in zip(form.embeddings, ours, strict=True)}
     if config.output_bias:
         table[form.bias] = (OUTPUT_BIAS,)
+
+    def add(theirs: str, module: str) -> None:
+        """A weight and a bias; only a weight without `*`."""
+        names = form.norm if module.endswith("norm") else form.linear
+        for name, part in zip(names if "*" in theirs else [""], ("weight", "bias"), strict=False):
+            full = theirs.replace("*", name)
+            table[full] = (*table.get(full, ()), f"{module}.{part}")
+
+    rows = [row.split() for row in _MODULES.strip().splitlines()[1:]]
     for side, depth in (("encoder", config.encoder_layers), ("decoder", config.decoder_layers)):
         if config.norm == "pre":
-            table |= _parts(form.norm_at_end.format(side=side), (f"{side}.norm",), form)
+            add(form.norm_at_end.format(side=side), f"{side}.norm")
         if config.positions == "learned":
             table[form.positions.format(side=side)] = (f"{side}.positions.table",)
         for number in range(depth):
             begin = form.layer.format(side=side, number=number, ordinal=number + 1)
-            for theirs, modules in form.modules.items():
-                if _has(config, side, modules[0]):
-                    table |= _parts(begin + theirs, tuple(f"{side}.layers.{number}.{name}" for name in modules), form)
+            for row in rows:
+                if _has(config, side, row[0]) and row[form.column] != "-":
+                    add(begin + row[form.column], f"{side}.layers.{number}.{row[0]}")
     return table
 
 
@@ -163,17 +148,6 @@ def _has(config: TransformerConfig, side: str, module: str) -> bool:
     if module.startswith("cross"):
         return side == "decoder"
     return recurrent if module.startswith("ssru") else not (recurrent and module.startswith("attention"))
-
-
-def _parts(theirs: str, ours: tuple[str, ...], form: Format) -> Table:
-    """A weight and a bias, each stacked from those of `ours`; only a weight without `*`."""
-    if "*" not in theirs:
-        return {theirs: tuple(f"{name}.weight" for name in ours)}
-    names = form.norm if ours[0].endswith("norm") else form.linear
-    return {
-        theirs.replace("*", name): tuple(f"{each}.{part}" for each in ours)
-        for name, part in zip(names, ("weight", "bias"), strict=True)
-    }
 
 
 class Rows(NamedTuple):

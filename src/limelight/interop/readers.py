@@ -7,16 +7,24 @@ from pathlib import Path
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.interop.ctranslate2_reader import METADATA, read_argos, read_ctranslate2
-from limelight.interop.files import Files, open_archive
+from limelight.interop.files import unpacked
 from limelight.interop.folders import require_new
 from limelight.interop.huggingface import read_huggingface
 from limelight.interop.imported import Imported, write_imported
 from limelight.interop.marian import read_marian
 from limelight.storage.foreign import Format, recognize
 
+
+def _read_package(path: Path, *_: str) -> Imported:
+    if path.is_dir():
+        return read_argos(path)
+    with unpacked(path, METADATA) as folder:
+        return read_argos(folder)
+
+
 READERS: dict[Format, Callable[[Path, str, str], Imported]] = {
-    "Argos": lambda path, *_: read_argos(Files(path) if path.is_dir() else open_archive(path, METADATA)),
-    "CTranslate2": lambda path, *_: read_ctranslate2(Files(path)),
+    "Argos": _read_package,
+    "CTranslate2": lambda path, *_: read_ctranslate2(path),
     "Marian": lambda path, *_: read_marian(path),
     "transformers": read_huggingface,
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
-from limelight.interop.files import Files
+from limelight.interop.files import read
 from limelight.interop.names import Rows
 from limelight.interop.normalization import RULE_NAME, compiled_rules
 from limelight.tokens import (
@@ -39,13 +39,13 @@ class Side(NamedTuple):
     rows: Rows
 
 
-def read_segmentation(files: Files, name: str) -> bytes:
+def read_segmentation(path: Path) -> bytes:
     """The content of a sentencepiece model. Raises `UserError` with its path if it is missing or damaged."""
-    model = files.read(name, MAX_MODEL_BYTES)
+    model = read(path, MAX_MODEL_BYTES)
     try:
         type_of(model)
     except UserError as error:
-        raise UserError(f"{files.where(name)}: {error}") from None
+        raise UserError(f"{path}: {error}") from None
     return model
 
 
@@ -77,9 +77,12 @@ def read_side(
 
 
 def starting_with(side: Side, start: int | None) -> Side:
-    """The vocabulary whose padding, from which our decoders start, is this row of theirs; a row of zeros for None."""
+    """The vocabulary whose padding, from which our decoders start, is this row of theirs; a row of zeros for None.
+    Raises `UserError` if there is no such row."""
     *others, _ = side.rows.theirs
     size = side.rows.size
+    if start is not None and not 0 <= start < size:
+        raise UserError(f"decoder_start_token_id={start} is not the id of a token")
     return side._replace(rows=Rows(size, [*others, size if start is None else start]))
 
 

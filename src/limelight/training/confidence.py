@@ -82,7 +82,7 @@ def learn_confidence(
     found, tested = examples(corpora), examples(test or {})
     confidence = fit_examples(found)
     errors = calibration_errors(confidence, tested) if tested else {}
-    notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
+    notes = {"pairs": {name: len(each.sentences.good) for name, each in found.items()}, "calibration_error": errors}
     path = find_model(model) / CONFIDENCE
     save_table(path, confidence, notes)
     return path, errors

@@ -221,7 +221,6 @@ def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device
         asked: TextOptions = {"source_lang": direction.source, "target_lang": direction.target} if several else {}
         outputs = [each.text for each in translator.translate([pair.source for pair in pairs], **asked)]
         references = [pair.target for pair in pairs]
-        tokenize = choose_tokenization(direction.target, references).name
-        bleu = corpus_bleu(outputs, references, tokenize=tokenize).score
+        bleu = corpus_bleu(outputs, references, tokenize=choose_tokenization(references)).score
         found.append((bleu, corpus_chrf(outputs, references).score))
     return Scores(*(sum(scores) / len(found) for scores in zip(*found, strict=True)))

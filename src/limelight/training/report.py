@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -12,7 +11,7 @@ from typing import Any
 
 from limelight.config import TrainingConfig
 from limelight.files import write_all, write_whole, writing
-from limelight.screen import FIRST_LINE, LATER_LINES, LIVE, Screen, clock, live_bar
+from limelight.screen import Display, clock
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loggers import Logger, open_loggers
 from limelight.training.optimization.update import UpdateResult
@@ -36,14 +35,11 @@ class Report:
 
     def __init__(self, folder: Path, config: TrainingConfig, *, quiet: bool = False) -> None:
         self.config = config
-        self.console = Screen(quiet=quiet)
-        self._bar = live_bar(self.console) if sys.stderr.isatty() and not quiet else None
+        self.display = Display(quiet=quiet)
         self._folder, self._path = folder, folder / "log.jsonl"
         self._log: int | None = None
         self._loggers: list[Logger] = []
         self._pieces, self._since = 0, time.monotonic()
-        self._shown = self._since
-        self._patience = FIRST_LINE if self._bar is None else LIVE
 
     def begin(self, progress: Progress) -> None:
         """Open the log and the loggers, and remove the lines of updates that will be repeated.
@@ -56,11 +52,11 @@ class Report:
             self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
         with writing(self._folder, _AFTERWARDS):
             self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
-        self._since = self._shown = time.monotonic()
+        self._since = time.monotonic()
 
     def say(self, text: str) -> None:
         """Print a message."""
-        self.console.print(text, markup=False)
+        self.display.say(text)
 
     def update(self, progress: Progress, result: UpdateResult, rate: float) -> None:
         """Record an update; write a line every `training.log_every` updates.
@@ -74,20 +70,14 @@ class Report:
                         in_a_row=progress.skipped)  # fmt: skip
             self.say(f"update {progress.step:>6}  skipped: its loss or gradient is not finite")
         due = progress.step % self.config.log_every == 0
-        now = time.monotonic()
-        if not due and now - self._shown <= self._patience:
+        if not due and not self.display.is_due():
             return
+        now = time.monotonic()
         loss = progress.loss_sum / progress.loss_pieces if progress.loss_pieces else math.nan
         speed = self._pieces / (now - self._since) if now > self._since else 0.0
-        left = time_left(progress, self.config)
-        line = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=_share_done(progress, self.config),
-                             description=f"update {progress.step}", figures=line, left=left)  # fmt: skip
-        else:
-            self.say(f"update {progress.step:>6}  epoch {progress.position.epoch + 1}  {line}  {left}")
-            self._patience = LATER_LINES
-        self._shown = now
+        name = f"update {progress.step:>6}  epoch {progress.position.epoch + 1}"
+        figures = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
+        self.display.show(name, _share_done(progress, self.config), figures, time_left(progress, self.config))
         if due:
             self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
                         gradient_norm=result.gradient_norm)  # fmt: skip
@@ -115,8 +105,7 @@ class Report:
 
     def close(self) -> None:
         """Restore the terminal and close the files."""
-        if self._bar is not None:
-            self._bar.stop()
+        self.display.close()
         # Every line was already written, or its failure reported.
         for logger in self._loggers:
             with suppress(OSError):

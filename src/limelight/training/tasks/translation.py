@@ -29,7 +29,6 @@ from limelight.evaluation.metrics import (
     corpus_bleu,
     corpus_chrf,
     require_scorable,
-    target_language,
 )
 from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence, require_room
@@ -65,13 +64,11 @@ class ValidSet:
         self.chosen = _spread(pairs, sentences)
         self.tokenize = self.measured_by = ""
         if self.chosen:
-            language = direction.target if several else target_language(config.data)
             references = [pair.target for pair in pairs]
-            tokenization = choose_tokenization(language, references, wanted=config.training.bleu_tokenize)
-            require_scorable(len(references), references, tokenization.name)
-            self.tokenize = tokenization.name
+            self.tokenize = config.training.bleu_tokenize or choose_tokenization(references)
+            require_scorable(len(references), references, self.tokenize)
             some = f"{len(self.chosen):,} of {len(pairs):,} sentences"
-            self.measured_by = f"sacreBLEU {tokenization}, cased, greedy, {some}"
+            self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {some}"
         self.batches = validation_batches(
             pairs, self.tokenizers, tokens=config.batching.tokens, longest=longest_sequence(model)
         )
