@@ -37,17 +37,3 @@ def test_calibrate_chooses_heads(
     assert "heads that align words: layer 0 head " in ended.out
     assert (own / "best" / ALIGNMENT).is_file()
     assert load_translator(own).alignment_heads
-
-
-@pytest.mark.parametrize(
-    ("words", "fault"),
-    [
-        (["a.en"], "a file with one language needs a file with the other"),
-        (["a", "b", "c"], "3 files: give one file with both sides, or two files"),
-        (["missing.tsv"], "missing.tsv"),
-    ],
-)
-def test_misuse_is_told(limelight: Limelight, trained: Path, words: list[str], fault: str) -> None:
-    ended = limelight("align", "--model", trained, *words)
-    assert ended.code == 2
-    assert fault in ended.err

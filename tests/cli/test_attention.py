@@ -67,52 +67,6 @@ def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path
     assert set(document["matrices"]) == set(seen.kinds)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ([], "missing model: give --model RUN"),
-        (["--model", "nowhere"], "nowhere: there is no such model"),
-        (
-            ["--model", "{trained}", "-o", "map.txt"],
-            "map.txt: the suffix determines the format and must be one of .png .sv",
-        ),
-        (["--model", "{trained}", "-o", "nowhere/map.png"], "nowhere/map.png: cannot be written: no such file or dir"),
-        (["--model", "{trained}", "--layer", "1"], "there is no layer 1: the model has 1, they count from 0 to 0"),
-        (
-            ["--model", "{trained}", "--head", "0", "--head", "2"],
-            "there is no head 2: the model has 2, they count from",
-        ),
-        (
-            ["--model", "{trained}", "--grid"],
-            "--grid is too large for a terminal: write a picture, for example -o he",
-        ),
-        (
-            ["--model", "{trained}", "--grid", "-o", "a.png", "--head", "0"],
-            "--head 0: --grid draws every layer and head",
-        ),
-        (
-            ["--model", "{trained}", "--grid", "-o", "a.json"],
-            "--grid: a file .json contains all weights of all kinds",
-        ),
-        (
-            ["--model", "{trained}", "--layer", "0", "-o", "a.html"],
-            "--layer 0: a file .html contains all weights of all kinds",
-        ),
-        (["--kind", "encoder"], "'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'"),
-        (
-            ["--model", "{trained}", "--kind", "encoder_self", "-o", "a.json"],
-            "--kind encoder_self: a file .json contains",
-        ),
-        (["--model", "{trained}", "--model", "{trained}"], "an ensemble of 2 models has no attention of its own"),
-    ],
-)
-def test_mistakes_are_told(limelight: Limelight, trained: Path, options: list[str], message: str) -> None:
-    ended = limelight("attention", SENTENCE, *[word.format(trained=trained) for word in options])
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
-
-
 def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
     ended = limelight("attention", "--model", writing, "The old dog")
     assert (ended.code, ended.err) == (0, "")
@@ -122,27 +76,6 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
     assert seen.kinds == ("decoder_self",)
     assert limelight("attention", "--model", writing, "dog", "--grid", "-o", tmp_path / "map.png").code == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["dog", "--target", "x", "--beam", "2"],
-            "--target x and --beam 2: this model has one text and does not",
-        ),
-        (["dog", "--kind", "cross"], "this model has no attention of the kind cross; it has decoder_self"),
-        ([" "], "the text is blank: there is nothing to attend to"),
-        (["A dog runs on the grass."], "is longer than the 16 learned positions of this model"),
-    ],
-)
-def test_mistakes_with_a_language_model_are_told(
-    limelight: Limelight, writing: Path, options: list[str], message: str
-) -> None:
-    ended = limelight("attention", "--model", writing, *options)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -158,8 +91,3 @@ def test_other_measures_are_files(
     assert (values["format"], SENTENCE in values["title"]) == (f"limelight.{measure}", True)
     missing = limelight(*words)
     assert (missing.code, f"--measure {measure}: give a file" in missing.err) == (2, True)
-
-
-def test_other_measures_are_for_translators(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
-    ended = limelight("attention", "--model", writing, "a dog", "--measure", "shares", "-o", tmp_path / "m.svg")
-    assert (ended.code, "this model does not translate" in ended.err) == (2, True)

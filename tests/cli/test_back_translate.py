@@ -31,13 +31,3 @@ def test_the_target_is_what_people_wrote_and_the_source_what_the_model_says(
     good = [(each.text, line) for each, line in zip(translations, lines, strict=True) if each.text and each.finished]
     assert pairs_of(tmp_path / "new.tsv") == good != []
     assert f"train --train FILE... --back-translated en-de={tmp_path / 'new.tsv'}" in ended.out
-
-
-def test_a_model_of_several_directions_has_to_be_told(
-    limelight: Limelight, many: Path, mono: Path, tmp_path: Path
-) -> None:
-    ended = limelight("back-translate", "--model", many, "--text", mono, "-o", tmp_path / "new.tsv")
-    assert ended.code == 2
-    assert "in several directions: en-de, de-en; say which one: give --to LANG" in ended.err
-    ended = limelight("back-translate", "--model", many, "-o", tmp_path / "new.tsv")
-    assert "missing text: give --text FILE..." in ended.err

@@ -94,29 +94,6 @@ def test_no_output_is_written_if_no_pair_is_left(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c-left-out.tsv", outputs[0], "text.tsv"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("a.tsv", "-o", "a.tsv"), "would replace the text that is cleaned"),
-        (("a.tsv", "-o", "b.docx"), "pairs are written as .tsv, .jsonl or .tmx"),
-        (("a.tsv", "-o", "b.tmx"), "names its languages"),
-        (("a.tsv", "-o", "b.tsv", "-o", "c.tsv"), "holds both sides: give it alone"),
-        (("a.tsv", "-o", "b.en", "-o", "b.en"), "-o b.en: is given for both sides"),
-        (("a.tsv", "--from", "en", "-o", "b.tsv"), "no such option: --from"),
-        (("missing.tsv", "-o", "b.tsv"), "missing.tsv"),
-        (("a.tsv", "-o", "nowhere/b.tsv"), "nowhere/b.tsv: cannot be written: no such file or directory"),
-    ],
-)
-def test_mistakes_are_named(
-    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(Path("a.tsv"), [("x", "y")])
-    ended = limelight("clean", *words)
-    assert ended.code == 2
-    assert message in ended.err
-
-
 def test_an_interrupted_run_leaves_the_former_output(
     limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

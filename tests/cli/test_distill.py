@@ -68,34 +68,6 @@ def test_each_corpus_is_translated_in_its_direction(
     assert not (tmp_path / "new.tsv").exists()
 
 
-MISTAKES = [
-    ([], "missing text: give either --train, parallel text, or --text"),
-    (["--train", "a.tsv", "--text", "a.en"], "missing text: give either"),
-    (["--train", "de-en=a.tsv"], "give the two files in the other order"),
-    (["--text", "a.en", "--to", "fr"], "this model does not translate to fr; its directions are: en-de"),
-    (["--text", "gone.en"], "gone.en: there is no such file"),
-    (["--text", "bad.en"], "bad.en:2: not valid UTF-8"),
-    (["--text", "a.en", "-o", "new.txt"], "new.txt: a corpus is written as .tsv"),
-    (["--text", "a.en", "-o", "no/new.tsv"], "new.tsv: cannot be written: no such file or directory"),
-]
-
-
-@pytest.mark.parametrize(("given", "said"), MISTAKES)
-def test_mistakes_are_told_and_leave_nothing(
-    given: list[str], said: str, limelight: Limelight, one: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_pairs(tmp_path / "a.tsv", words(5, 1))
-    write_lines(tmp_path / "a.en", words(5, 1))
-    (tmp_path / "bad.en").write_bytes(b"ab\n\xff\n")
-    before = sorted(tmp_path.iterdir())
-    output = [] if "-o" in given else ["-o", "new.tsv"]
-    ended = limelight("distill", "--model", one, *given, *output)
-    assert (ended.code, ended.out) == (2, "")
-    assert said in " ".join(ended.err.split())
-    assert sorted(tmp_path.iterdir()) == before
-
-
 @pytest.fixture(scope="module")
 def whole(one: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The corpus of an uninterrupted command, beside its text (a.en): 1,000 lines and 200 more are two commits."""

@@ -1,6 +1,5 @@
 """`limelight doctor`: faults are found in damaged text and runs, and none in clean ones."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -108,19 +107,6 @@ def test_loops_copies_and_equal_outputs_are_found() -> None:
         report = RunReport()
         _faults_of(report, pairs, outputs)
         assert (name in report.faults) if name else not report.faults, (name, report.lines)
-
-
-def test_the_machine_is_described(limelight: Limelight) -> None:
-    ended = limelight("doctor")
-    assert ended.code == 0, ended.err
-    assert "threads: " in ended.out
-
-
-def test_the_log_may_have_half_a_line(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    own = Path(shutil.copytree(trained, tmp_path / "run"))
-    with open(own / "log.jsonl", "a", encoding="utf-8") as file:
-        file.write(json.dumps({"event": "validation", "step": 99})[:-5])
-    assert limelight("doctor", own).code == 0
 
 
 def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,19 +2,11 @@
 
 import json
 import shutil
-from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.models import ParameterInfo
 
 import limelight
-from limelight.cli.job import Job
-from limelight.cli.models import Machine
-from limelight.cli.options import Drawing, Search
-from limelight.cli.translate import is_of_documents
-from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT
 from tests.cli.conftest import Limelight
 
@@ -50,21 +42,6 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     assert rows[0].startswith("file\tsegment\tline\treasons\t")
     assert [row.partition("left out: ")[2][:14] for row in rows[-2:]] == ["not read as a ", "line 1: not va"]
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
-
-
-def job(**given: Any) -> Job:
-    plain = {each.name: each.default.default for each in fields(Job) if isinstance(each.default, ParameterInfo)}
-    return Job(**{**plain, **given}, search=Search(), drawing=Drawing(), machine=Machine())
-
-
-def test_what_is_refused_before_a_model_is_loaded(tmp_path: Path) -> None:
-    path = tmp_path / "a.md"
-    with pytest.raises(UserError, match=r"-o .*a\.NEW\.md"):
-        is_of_documents(job(), path)
-    with pytest.raises(UserError, match="--report: this is for documents"):
-        is_of_documents(job(report=path), tmp_path / "a.tsv")
-    assert not is_of_documents(job(), tmp_path / "a.txt")
-    assert is_of_documents(job(output=str(path), everything=True, report=path), tmp_path)
 
 
 def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

@@ -42,40 +42,6 @@ def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, t
     assert found["tokens"] <= 5 * 2
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({}, "a.tsv: there is no such file"),
-        ({"a.tsv": b""}, "there is nothing to evaluate: the test set has no pairs"),
-        ({"a.tsv": b"one\tuno\ntwo\n"}, "a.tsv:2: "),
-        ({"a.tsv": b"one\tuno\n\xfe\tdos\n"}, "a.tsv:2: not valid UTF-8"),
-        ({"a.jsonl": b'{"source": "one"}\n'}, "a.jsonl:1: the object has no text 'target'"),
-        ({"a.en": b"one\n", "a.es": b"uno\ndos\n"}, "a.en"),
-        ({"a.en": b"one\n"}, "a.en: a file with one language needs a file with the other"),
-        ({"a.tmx": b"<html/>"}, "a.tmx:1: the file begins with <html>, not with <tmx>"),
-        ({"a.txt": b"<tmx/>"}, "a.txt: a file with one language needs a file with the other"),
-        ({"a.tsv.gz": b"\x1f\x8b\x08 cut off"}, "a.tsv.gz:1: the file is damaged or cut off here"),
-    ],
-)
-def test_bad_test_sets_are_named_with_file_and_line(
-    limelight: Limelight, trained: Path, tmp_path: Path, files: dict[str, bytes], message: str
-) -> None:
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    ended = limelight("evaluate", "--model", trained, "--test", *[tmp_path / name for name in files or ["a.tsv"]])
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
-
-
-def test_the_place_of_the_translations_is_tried_before_the_work(
-    limelight: Limelight, trained: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("limelight.cli.evaluate.open_translator", lambda *how: pytest.fail("began to work"))
-    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "-o", "nowhere/kept.txt")
-    assert (ended.code, "nowhere/kept.txt: cannot be written" in ended.err) == (2, True)
-
-
 # ---- text
 
 
@@ -96,30 +62,6 @@ def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path, tm
     assert f"bits per byte   {found['bits_per_byte']:.4f}" in shown.out
     twice = limelight("evaluate", "--model", writing, "--test", test, test, "--json")
     assert json.loads(twice.out)["documents"] == 2
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--beam", "2"], "--beam 2: this model does not search; leave it out"),
-        (
-            ["--length-penalty", "1", "--precision", "int8"],
-            "--length-penalty 1.0 and --precision int8: this model",
-        ),
-        (["-o", "{tmp}/kept.txt"], "kept.txt: this model does not search; leave it out"),
-        (["--model", "{writing}"], "2 models: this command takes one model"),
-        (["--tokenize", "zh"], "--tokenize zh: this model does not search; leave it out"),
-    ],
-)
-def test_what_makes_no_sense_for_text_is_told(
-    limelight: Limelight, writing: Path, tmp_path: Path, options: list[str], message: str
-) -> None:
-    words = [word.format(tmp=tmp_path, writing=writing) for word in options]
-    ended = limelight("evaluate", "--model", writing, "--test", writing.parent / "test.txt", *words)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_test_set_the_wrong_way_round_is_refused(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

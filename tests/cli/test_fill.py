@@ -52,18 +52,3 @@ def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typ
     ended = limelight("fill", "--model", filling)
     assert (ended.code, len(ended.out.splitlines())) == (2, 2)
     assert ended.err.startswith("limelight: line 2: there is no [MASK] in this text")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["A dog."], "there is no [MASK] in this text: write it in place of the token to predict"),
-        (["[MASK]", "--top", "0"], "0 should be greater than or equal to 1"),
-        (["[MASK]", "--model", "{filling}"], "2 models: this command takes one model; give --model once"),
-    ],
-)
-def test_mistakes_are_told(limelight: Limelight, filling: Path, words: list[str], message: str) -> None:
-    ended = limelight("fill", "--model", filling, *[word.format(filling=filling) for word in words])
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1

@@ -46,16 +46,3 @@ def test_roles_are_kept_in_the_model_folder_and_shown(
     (model / ROLES).write_text("{}")
     with pytest.warns(UserWarning, match=r"roles\.json.*the page shows no roles over a corpus"):
         assert load_translator(model).head_roles is None
-
-
-def test_what_has_no_such_heads_is_refused(limelight: Limelight, writing: Path, trained: Path, corpus: Path) -> None:
-    ended = limelight("heads", "--model", writing, "--test", corpus / "test.tsv")
-    assert (ended.code, "does not translate" in ended.err) == (2, True)
-    ended = limelight("heads", "--model", trained / "none", "--test", corpus / "test.tsv")
-    assert (ended.code, "none" in ended.err) == (2, True)
-    empty = trained.parent / "empty.tsv"
-    empty.write_text("", encoding="utf-8")
-    ended = limelight("heads", "--model", trained, "--test", empty)
-    assert (ended.code, "no pair has from 1 to" in ended.err) == (2, True), ended.err
-    ended = limelight("heads", "--model", trained, "--model", trained, "--test", corpus / "test.tsv")
-    assert (ended.code, "2 models: the heads of one are measured" in ended.err) == (2, True)

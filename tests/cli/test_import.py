@@ -43,21 +43,6 @@ def test_an_imported_model_is_a_model(limelight: Limelight, marian: Path, corpus
     assert "Hund." in ended.out
 
 
-def test_what_the_command_line_refuses(limelight: Limelight, marian: Path, tmp_path: Path) -> None:
-    for words, fault in (
-        ([marian], "missing option"),
-        (["-o", tmp_path / "out"], "missing argument 'SOURCE'"),
-        ([tmp_path / "none", "-o", tmp_path / "out"], "there is no such file or folder"),
-        ([marian, "-o", marian], "exists already"),
-        ([marian, "-o", tmp_path / "out", "--source", "en"], "--target LANG belong together"),
-        ([tmp_path, "-o", tmp_path / "out"], "this is a model in no known format; `limelight import` reads Argos"),
-    ):
-        ended = limelight("import", *words)
-        assert (ended.code, ended.out) == (2, "")
-        assert fault in ended.err
-    assert not (tmp_path / "out").exists()
-
-
 def opus(corpus: Path, folder: Path) -> None:
     """A folder as those of OPUS-MT: a unigram model for each side, and one list of tokens for both."""
     pairs = list(read_pairs([corpus / "train.tsv"]))

@@ -51,26 +51,6 @@ def test_a_model_of_several_directions_needs_one(
     assert (config.training.max_minutes, config.training.fit_to_budget) == (5, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--memory", "missing.tsv"), "missing.tsv"),
-        (("--memory", "text.txt"), "a file with one language needs a file with the other"),
-        (("--memory", "few.tsv"), "--memory few.tsv: fewer than 40 usable pairs"),
-        ((), "missing option '--memory'"),
-    ],
-)
-def test_mistakes_are_named(
-    limelight: Limelight, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("text.txt").write_text("a\n")
-    Path("few.tsv").write_text("A wolf slept.\tUno lupo dormalo.\n")
-    ended = limelight("learn", *words, "--model", trained, "-o", "new")
-    assert (ended.code, message in ended.err) == (2, True), ended.err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.tsv", "text.txt"]
-
-
 def test_an_interrupted_call_names_its_folder_and_the_way_on(
     limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

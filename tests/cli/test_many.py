@@ -50,33 +50,3 @@ def test_a_long_file_is_translated_by_processes(
     assert started == [2]
     assert limelight("translate", "--model", one, folder / "deep" / "b.en").code == 0
     assert started == [2]  # it is too short
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--workers", 2, "a", "b"], "2 inputs and -o (none): many files need inputs"),
-        (["--shard", "3/2", "in", "-o", "out"], "--shard 3/2: give I/N"),
-        (["--engine", "ray", "-o", "out"], "0 inputs and -o out: many files need inputs"),
-        (
-            ["in", "in", "-o", "s3://bucket/out"],
-            "-o s3://bucket/out: many files need inputs",
-        ),
-        (["in", "in", "-o", "in/a.en"], "-o in/a.en: many files need"),
-        (["--json", "in", "in", "-o", "out"], "--json and --n-best are for one file"),
-        (["--sample", "--workers", 2, "in", "-o", "out"], "--sample over many files needs --seed N"),
-        (["--workers", 2, "in", "missing", "-o", "out"], "missing: there is no such file"),
-        (
-            ["--workers", 2, "in/a.en", "in/deep/a.en", "-o", "out"],
-            "the results of both would be a.en; give the folder",
-        ),
-    ],
-)
-def test_a_mistake_is_told_before_a_model_is_loaded(
-    words: list[object], said: str, limelight: Limelight, one: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder.parent)
-    write_lines(folder / "deep" / "a.en", ["a"])
-    ended = limelight("translate", "--model", one, *words)
-    assert ended.code == 2
-    assert said in ended.err

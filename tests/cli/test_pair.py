@@ -65,31 +65,6 @@ def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> No
     assert "alone.txt: no document has this name on the other side" in ended.err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("a.txt", "missing.txt", "-o", "p.tmx"), "missing.txt: there is no such file or folder"),
-        (("a.txt", "b.txt", "-o", "p.xlsx"), "pairs are written as .tsv, .jsonl or .tmx, not .xlsx"),
-        (("a.txt", "a.txt", "-o", "p.tmx"), "is given as source and as target"),
-        (("a.txt", ".", "-o", "p.tmx"), "a folder and a file: give two documents"),
-        (("a.txt", "b.txt", "-o", "p.tmx"), "its language cannot be told from so little text: give --from LANG"),
-        (("a.txt", "b.txt", "--from", "en", "--to", "en", "-o", "p.tmx"), "both sides are in the language 'en'"),
-        (("a.txt", "m.po", "-o", "p.tmx"), "holds texts with their translations already"),
-        (("a.txt", "b.txt", "-o", "nowhere/p.tmx"), "nowhere/p.tmx: cannot be written: no such file or directory"),
-        (("a.txt", "b.txt", "--model", "x", "--no-model", "-o", "p.tmx"), "exclude each other"),
-    ],
-)
-def test_mistakes_are_named(
-    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], message: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name in ("a.txt", "b.txt", "m.po"):
-        Path(name).write_text("One.", encoding="utf-8")
-    ended = limelight("pair", *words)
-    assert ended.code == 2
-    assert message in ended.err
-
-
 def test_no_output_is_written_if_no_pair_is_found(
     limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,13 +114,6 @@ def test_models_are_trained_and_used_without_the_calls_that_windows_lacks(
     assert (tmp_path / "map.svg").exists()
 
 
-def test_the_module_is_the_command(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "limelight", "--version"], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.startswith("limelight ")
-
-
 def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
     trained: Path, environment: dict[str, str]
 ) -> None:

@@ -24,36 +24,6 @@ from tests.serving.helpers import wait_until
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--model", "no-such-run"], "no-such-run"),
-        (["--host", "0.0.0.0"], "--keys FILE"),
-        (["--host", "example.org"], "is reachable from other machines"),
-        (["--keys", "no-such-file"], "limelight keys add"),
-        (["--keys", "."], "is a directory"),
-        (["--keys", "a", "--no-keys"], "exclude each other"),
-        (["--port", "70000"], "70000 should be less than or equal to 65535"),
-        (["--engines", "0"], "0 should be greater than or equal to 1"),
-        (["--deadline", "0"], "0 should be greater than or equal to 0.01"),
-        (["--max-upload", "5"], "5 should be greater than or equal to 1024"),
-        (["--cors", "example.org"], "https://example.org"),
-        (["--cors", "https://example.org/"], "a scheme and a host"),
-    ],
-)
-def test_a_bad_command_line_is_refused(limelight: Limelight, trained: Path, words: list[str], says: str) -> None:
-    given = words if "--model" in words else ["--model", str(trained), *words]
-    ended = limelight("serve", *given)
-    assert ended.code == 2
-    assert says in ended.err
-
-
-def test_two_models_need_two_names(limelight: Limelight, trained: Path) -> None:
-    ended = limelight("serve", "--model", str(trained), "--model", f"en-lumi={trained}")
-    assert ended.code == 2
-    assert "NAME=" in ended.err
-
-
 def test_names_of_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.cli.serve.find_models", lambda folders: folders)
     odd = tmp_path / "a=b"
@@ -145,14 +115,6 @@ def post_status(url: str, body: dict) -> int:
 def in_progress(url: str) -> bool:
     with urllib.request.urlopen(f"{url}/metrics", timeout=600) as answer:
         return b"limelight_requests_in_progress 1.0" in answer.read()
-
-
-def test_an_address_that_is_taken_is_told(trained: Path, limelight: Limelight) -> None:
-    with served("--model", str(trained)) as (url, _):
-        port = url.rpartition(":")[2]
-        ended = limelight("serve", "--model", str(trained), "--port", port)
-        assert ended.code == 1
-        assert "--port" in ended.err
 
 
 def test_a_reload_that_is_asked_for_too_early_ends_nothing() -> None:

@@ -44,14 +44,9 @@ def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path,
     [
         ([], True, []),
         (["training.max_steps=9"], True, ["training.max_minutes=null", "training.fit_to_budget=true"]),
-        (["training.max_minutes=9"], True, ["training.max_steps=null", "training.fit_to_budget=true"]),
         (["training.max_minutes=9"], False, ["training.max_steps=null"]),
-        (["training.max_minutes = null"], True, []),
-        (["training.max_minutes=9", "training.max_steps=null"], True, ["training.fit_to_budget=true"]),
         (["training.max_minutes=9", "training.max_steps=9"], True, ["training.fit_to_budget=true"]),
         (["training.max_steps=9", "training.warmup=3"], True, ["training.max_minutes=null"]),
-        (["training.max_steps=9", "training.schedule=paper"], True, ["training.max_minutes=null"]),
-        (["training.max_steps=9", "training.fit_to_budget=false"], True, ["training.max_minutes=null"]),
     ],
 )
 def test_what_a_bound_brings_along(given: list[str], fit: bool, brought: list[str]) -> None:
@@ -67,10 +62,6 @@ def test_without_a_recipe_the_budget_chooses_one(
     ended = limelight("train", *text, *settings(), "--out", tmp_path / "run", "--max-steps", steps)
     assert f"beginning: {recipe}, " in ended.err
     assert load_config(tmp_path / "run" / "config.yaml").recipe == recipe
-
-
-def test_quiet_is_quiet(limelight: Limelight, trained: Path) -> None:
-    assert limelight("train", "--out", trained, "--quiet") == (0, "", "")
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -109,77 +100,6 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
     for line in (1, 152):
         assert ended.err.count(f"skipped {dirty}:{line}: ") == 1
     assert load_config(run / "config.yaml").data.on_bad_line == "skip"
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("", "a model of the family transformer learns from --train FILE (or two files); given is nothing"),
-        ("--train", "--train: name a file after it"),
-        ("--train one.en", "--train one.en: a file with one language needs a file with the other"),
-        (
-            "--train memory.xlsx",
-            "memory.xlsx: is a spreadsheet, which is not read as text; parallel text is read by the ending of its name",
-        ),
-        ("--train memory.tmx.gz", "memory.tmx.gz: there is no such file (looked in "),
-        (
-            "--train {bad}/memory.xml",
-            "memory.xml: a file with one language needs a file with the other",
-        ),
-        ("--train {bad}/semicolons.tsv", "semicolons.tsv:1: there is no TAB in this line"),
-        ("--train none.tsv", "none.tsv: there is no such file (looked in "),
-        ("--train {corpus}", "--train {corpus}: is a folder; name the files"),
-        ("--train {corpus}/no.en", "{corpus}/no.en: a file with one language needs a file with the other"),
-        ("--train {bad}/unequal.en {bad}/unequal.de", "unequal"),
-        ("--train {bad}/tab.tsv", "tab.tsv:2: "),
-        ("--train {bad}/latin.tsv", "latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)"),
-        ("--train {bad}/unequal.en {bad}/unequal.de --on-bad-line skip", "unequal.en:2: this line has no partner"),
-        ("--train {bad}/cut.tsv.gz --on-bad-line skip", "cut.tsv.gz:1: the file is damaged or cut off here"),
-        ("--train {corpus}/train.tsv --on-bad-line=ignore", "'ignore' is not one of 'stop', 'skip'"),
-        ("--train {bad}/empty.tsv", "{bad}/empty.tsv: there is nothing to train on: 0 of 0 pairs kept"),
-        ("--train {corpus}/train.tsv --valid none.tsv", "none.tsv: there is no such file"),
-        ("--source en", "--source and --target name the languages of --train and --valid: give them together"),
-        ("--train {corpus}/train.tsv --recipe tinny", "unknown recipe 'tinny'; did you mean tiny? choose from small,"),
-        ("--train {corpus}/train.tsv --recipe tiny --config a.yaml", "give --recipe or --config, not both"),
-        ("--config none.yaml", "none.yaml: is missing; give the path of an existing configuration file"),
-        ("--config {bad}/unknown.yaml", "unknown.yaml: unknown setting training.sed; did you mean training.seed?"),
-        (
-            "--train {corpus}/train.tsv --set training.sed=4",
-            "unknown setting training.sed; did you mean training.seed?",
-        ),
-        ("--train {corpus}/train.tsv --set training.seed", "--set training.seed: write it as section.key=value"),
-        ("--train {corpus}/train.tsv --set training.seed=x", "training.seed: "),
-        ("--train {corpus}/train.tsv --set model.dropout=1", "model.dropout: input should be less than 1, not 1"),
-        (
-            "--train {corpus}/train.tsv --set model.cell=gru",
-            "model.cell is not a setting of the model family transformer",
-        ),
-        ("--train {corpus}/train.tsv --set tokens.vocabulary_size=64", "tokens.vocabulary_size is 64"),
-        ("--from de --train {corpus}/train.tsv", "de: there is no such model"),
-        ("--from= --train {corpus}/train.tsv", "the model to begin with is missing"),
-        (
-            "--train {corpus}/train.tsv --general {corpus}/valid.tsv",
-            "--general, --extend-vocabulary: the model to begin with is missing",
-        ),
-    ],
-)
-def test_mistakes_are_told_and_leave_no_run(
-    limelight: Limelight, corpus: Path, tmp_path: Path, options: str, message: str
-) -> None:
-    bad = {
-        "unequal.en": b"one\ntwo\n", "unequal.de": b"eins\n", "tab.tsv": b"one\teins\ntwo zwei\n",
-        "latin.tsv": b"f\xc3\xbc\xfcr\tx\n", "empty.tsv": b"", "cut.tsv.gz": b"",
-        "unknown.yaml": b"training: {sed: 1}\n", "semicolons.tsv": b"A dog;Ein Hund\nA cat;Eine Katze\n",
-        "memory.xml": b'<?xml version="1.0"?>\n<tmx version="1.4">\n',
-    }  # fmt: skip
-    for name, content in bad.items():
-        (tmp_path / name).write_bytes(content)
-    places = {"corpus": corpus, "bad": tmp_path}
-    ended = limelight("train", "--out", tmp_path / "run", "--max-steps", 1, *options.format(**places).split())
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.splitlines()[-1].startswith("limelight: ")
-    assert message.format(**places) in ended.err
-    assert not (tmp_path / "run" / "config.yaml").exists()
 
 
 def test_fine_tuning_takes_the_model_from_its_parent(

@@ -106,16 +106,6 @@ def test_what_was_translated_before_a_bad_line_is_kept(
     assert partial.read_text(encoding="utf-8").count("\n") == 1000
 
 
-def test_the_first_use_tells_of_compiling(
-    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("limelight.inference.cpu.jit.tell_compiling", lambda say: say())
-    ended = limelight("translate", "--no-guards", "--model", trained, text)
-    assert ended.code == 0
-    assert ended.err.startswith("limelight: the first use on this machine compiles the inner loops: about 20 seconds")
-    assert ended.err.count("\n") == 1
-
-
 def test_the_target_language_is_checked(limelight: Limelight, trained: Path, text: Path, tmp_path: Path) -> None:
     assert limelight("translate", "--model", trained, "--to", "lumi", text).code == 0
     ended = limelight("translate", "--model", trained, "--to", "fr", text)
@@ -128,53 +118,6 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         "one whose languages were not named when it was trained"
         in limelight("translate", "--model", tmp_path / "x", "--to", "fr", text).err
     )
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ("", "missing model: give --model RUN, the folder that `limelight train --out RUN` wrote"),
-        ("--model {trained} a.txt --text b", "--text and 'a.txt': give one of them"),
-        ("--model nowhere", "nowhere: there is no such model; --model takes the folder that"),
-        (
-            "--model {corpus}",
-            "not a run or model folder: it holds neither best/model.safetensors nor model.safetensors",
-        ),
-        ("--model {corpus}/test.tsv", "not a run or model folder"),
-        ("--model {trained} nothing.txt", "nothing.txt: there is no such file (looked in "),
-        ("--model {trained} {corpus}", "name the folder for its translation: -o "),
-        ("--model {trained} -o nowhere/out.txt", "nowhere/out.txt: cannot be written: no such file or directory"),
-        ("--model {trained} -o {corpus}", "is a folder; give -o the name of a file"),
-        (
-            "--model {trained} --n-best 9 --beam 4",
-            "--n-best 9: there are at most as many as the beam size, and --beam is 4",
-        ),
-        ("--model {trained} --precision int4", "'int4' is not one of 'fp32', 'bf16', 'int8'"),
-        ("--model {trained} --sample --beam 4 --text x", "beam_size=4 and sampling exclude each other"),
-        ("--model {trained} --set prune=2.5 --n-best 3 --text x", "prune=2.5 and n_best=3 exclude each other"),
-        (
-            "--model {trained} --length-penalty 1000",
-            "decoding.length_penalty: input should be less than",
-        ),
-        ("--model {trained} --set max_length_extra=2000", "decoding.max_length_extra: input should be less than"),
-        ("--model {trained} --top-k 3 --seed 1", "--top-k 3 and --seed 1: sampling options need --sample"),
-    ],
-)
-def test_mistakes_are_told(
-    limelight: Limelight, trained: Path, corpus: Path, typed: Typed, options: str, message: str
-) -> None:
-    typed(b"A dog.\n")
-    ended = limelight("translate", *options.format(trained=trained, corpus=corpus).split())
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("limelight: ")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
-
-
-def test_a_closed_standard_input_is_told(limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)
-    ended = limelight("translate", "--model", trained)
-    assert (ended.code, ended.err) == (2, "limelight: standard input is closed: name a file to read\n")
 
 
 def test_too_little_memory_is_told_with_a_way_out(

@@ -47,7 +47,6 @@ PANELS = {
         "score": ("compare", "Print the log-probability of given translations."),
         "attention": ("attention", "Show the attention weights of a model for a text."),
         "heads": ("heads", "Measure what each attention head does, and how much it matters."),
-        "patch": ("patch", "Find where a model keeps the difference of two texts."),
     },
     "Training text": {
         "pair": ("pair", "Make sentence pairs of documents and their translations."),
@@ -63,7 +62,17 @@ UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
 """The base class of the parser's errors, which typer exports only through a subclass."""
 
 
-class Command(TyperCommand):
+class _CleanHelp:
+    """A command whose `--help` is listed like other flags: typer would also show its type."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """The option, without the name of its type."""
+        option = super().get_help_option(ctx)  # type: ignore[misc]  # of the command that this is mixed into
+        option.metavar = ""
+        return option
+
+
+class Command(_CleanHelp, TyperCommand):
     """`limelight COMMAND`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -72,7 +81,7 @@ class Command(TyperCommand):
         return super().parse_args(ctx, repeat_options(args, several))
 
 
-class Commands(TyperGroup):
+class Commands(_CleanHelp, TyperGroup):
     """`limelight`."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -171,5 +180,7 @@ def run(arguments: list[str]) -> int:
 def _usage_fault(error: Exception, arguments: list[str]) -> str:
     """The message for an invalid command line, with the command that shows its help."""
     fault = " ".join(getattr(error, "format_message", error.__str__)().split()).rstrip(".")
+    if isinstance(error.__cause__, ValueError) and hasattr(error.__cause__, "errors"):  # of pydantic
+        fault = fault.replace("Input", str(error.__cause__.errors()[0]["input"]), 1)
     named = [word for word in arguments if word in COMMANDS][:1]
     return f"{fault[:1].lower()}{fault[1:]}; see `{' '.join(['limelight', *named])} --help`"

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
   limelight clean memory.tmx --source en --target de -o clean.tmx
   limelight clean train.en train.de -o clean.en -o clean.de
-  limelight clean pairs.tsv --source en --target fr --keep near_duplicate \\
-      -o clean.tsv
+  limelight clean pairs.tsv --source en --target fr -o clean.tsv
 """
 
 
@@ -36,14 +35,13 @@ def clean(
     ),
     source: str = options.SOURCE,
     target: str = options.TARGET,
-    keep: options.Words = option("A reason for which nothing is removed; can be repeated.", "REASON"),
 ) -> None:
     """Write sentence pairs without those that would harm training, and list what was removed and why.
 
     Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, swapped, language,
     misaligned.
     """
-    _require(files, output, keep or [])
+    _require(files, output)
     given = corpora(files, source, target, "FILE")
     from limelight.preparation.examine import stretches_of, usable_pairs
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
@@ -59,7 +57,7 @@ def clean(
             checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
             languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
             report = CleanReport(on_left_out=left_out.add)
-            pairs = usable_pairs(checked, report, keep or ())
+            pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
             count, coded = _write(pairs, writes, lines)
         for line in report.summary().splitlines():
@@ -73,10 +71,9 @@ def clean(
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
 
-def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
-    """Raise `UserError` for an output of another format, or in the place of an input, and for an unknown reason."""
+def _require(files: list[str], output: list[Path]) -> None:
+    """Raise `UserError` for an output of another format, or in the place of an input."""
     from limelight.formats.opening import BOTH_SIDES
-    from limelight.text.clean import REASONS
     from limelight.text.pair import require_written
 
     if len(output) > 2:
@@ -91,10 +88,6 @@ def _require(files: list[str], output: list[Path], keep: list[str]) -> None:
         for file in files:
             if path.exists() and Path(file).exists() and path.samefile(file):
                 raise UserError(f"-o {path}: would replace the text that is cleaned; give another name")
-    reasons = [name for name in REASONS if name not in ("empty", "held_out")]
-    for each in keep:
-        if each not in reasons:
-            raise UserError(f"--keep {each}: the reasons are {', '.join(reasons)}")
 
 
 def _write(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> tuple[int, int]:

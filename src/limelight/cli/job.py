@@ -142,11 +142,6 @@ class Job:
         exclude each other."""
         if self.no_protect and self.protect:
             raise UserError(f"--no-protect and --protect {self.protect[0]} exclude each other: leave one out")
-        if self.search.beam is not None and self.n_best > self.search.beam and not self.sample:
-            raise UserError(
-                f"--n-best {self.n_best}: there are at most as many as the beam size, and --beam is "
-                f"{self.search.beam}; increase it"
-            )
         if self.mbr is not None and (self.n_best > 1 or self.is_corpus or (self.workers or 1) > 1):
             raise UserError("--mbr: one translation of each line, by one process; leave out --n-best and --workers")
         if self.protect:

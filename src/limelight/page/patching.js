@@ -5,7 +5,7 @@ import { matrix } from "./matrix.js";
 import { createPicture } from "./picture.js";
 import { spoken } from "./sentences.js";
 
-/** For sources in English; `PAIRS` of Python. */
+/** For sources in English. */
 const PAIRS = {
   number: ["I saw the child.", "I saw the children."],
   gender: ["I know that he is tired.", "I know that she is tired."],

@@ -10,12 +10,6 @@ from limelight.inspection.views import View
 from limelight.inspection.words import END_PIECE, START_PIECE, readable
 from limelight.pipelines.translator import Translator
 
-PAIRS = {
-    "number": ("I saw the child.", "I saw the children."),
-    "gender": ("I know that he is tired.", "I know that she is tired."),
-    "tense": ("She plays the piano.", "She played the piano."),
-}
-"""Pairs for models from English: singular and plural, he and she, present and past."""
 MAX_TOKENS = 100
 """Maximum tokens of a side: each position is a sentence of a batch."""
 FORMAT, VERSION = "limelight.patching", 1

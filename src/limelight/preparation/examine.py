@@ -6,9 +6,7 @@ Training only warns of them: a few do little harm, and most of a file being wron
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -63,24 +61,19 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     return Stretches(misaligned, lines + measured[:1], languages, total)
 
 
-def usable_pairs(
-    checked: Sequence[tuple[Corpus, Stretches]], report: CleanReport, keep: Collection[str] = ()
-) -> Iterator[Pair]:
-    """The pairs of all corpora that are worth training on, by the settings of training; inline codes are marks.
-
-    `keep` are reasons for which nothing is removed.
-    """
+def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanReport) -> Iterator[Pair]:
+    """The pairs of all corpora that are worth training on, by the settings of training; inline codes are marks."""
     settings, seen = DataConfig(), set[int]()
     for corpus, stretches in checked:
         pairs = read_pairs(corpus.files, *sides_of(corpus), marks=True, on_bad_line=lambda line: None)
-        faults = Faults(pairs, stretches, seen, keep)
+        faults = Faults(pairs, stretches, seen)
         yield from clean(
             faults,
             report,
-            max_characters=sys.maxsize if "too_long" in keep else settings.max_characters,
-            max_length_ratio=math.inf if "length_ratio" in keep else settings.max_length_ratio,
-            drop_duplicates="duplicate" not in keep,
-            drop_identical="identical" not in keep,
+            max_characters=settings.max_characters,
+            max_length_ratio=settings.max_length_ratio,
+            drop_duplicates=True,
+            drop_identical=True,
             fault=faults.of,
         )
 
@@ -88,9 +81,9 @@ def usable_pairs(
 class Faults:
     """The pairs of a text, and the fault of the pair that was read last."""
 
-    def __init__(self, pairs: Iterable[Pair], stretches: Stretches, seen: set[int], keep: Iterable[str] = ()) -> None:
-        """`seen` are hashes of the pairs of all texts, `keep` the reasons for which nothing is removed."""
-        self._pairs, self._stretches, self._seen, self._keep = pairs, stretches, seen, frozenset(keep)
+    def __init__(self, pairs: Iterable[Pair], stretches: Stretches, seen: set[int]) -> None:
+        """`seen` are hashes of the pairs of all texts."""
+        self._pairs, self._stretches, self._seen = pairs, stretches, seen
         self._number = -1
 
     def __iter__(self) -> Iterator[Pair]:
@@ -100,7 +93,7 @@ class Faults:
 
     def of(self, pair: Pair) -> str:
         """One of `REASONS` of `text/clean.py`; empty for a good pair."""
-        return next((reason for reason in self._reasons(pair) if reason not in self._keep), "")
+        return next(self._reasons(pair), "")
 
     def _reasons(self, pair: Pair) -> Iterator[str]:
         sides, languages = (pair.source, pair.target), self._stretches.languages

@@ -1,0 +1,151 @@
+"""Mistakes on the command line: exit code 2 and one line that names the value and the remedy, before any work."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Limelight
+
+MISTAKES = """
+    align --model {trained} a.en                | a file with one language needs a file with the other
+    align --model {trained} a b c               | 3 files: give one file with both sides, or two files
+    attention x                                 | missing model: give --model RUN
+    attention x --model nowhere                 | nowhere: there is no such model
+    attention x --model {trained} -o map.txt    | map.txt: the suffix determines the format and must be one of .png .sv
+    attention x --model {trained} -o no/map.png | no/map.png: cannot be written: no such file or directory
+    attention x --model {trained} --layer 1     | there is no layer 1: the model has 1, they count from 0 to 0
+    attention x --model {trained} --head 0 --head 2 | there is no head 2: the model has 2, they count from
+    attention x --model {trained} --grid        | --grid is too large for a terminal
+    attention x --model {trained} --grid -o a.png --head 0 | --head 0: --grid draws every layer and head
+    attention x --model {trained} --layer 0 -o a.html | --layer 0: a file .html contains all weights of all kinds
+    attention x --kind encoder                  | 'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'
+    attention x --model {trained} --model {trained} | an ensemble of 2 models has no attention of its own
+    attention x --model {trained} --measure layers | --measure layers: give a file
+    attention x --model {writing} --target x --beam 2 | --target x and --beam 2: this model has one text
+    attention x --model {writing} --kind cross  | this model has no attention of the kind cross; it has decoder_self
+    attention " " --model {writing}             | the text is blank: there is nothing to attend to
+    attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
+    attention x --model {writing} --measure shares -o m.svg | this model does not translate
+    back-translate --model {trained} -o new.tsv | missing text: give --text FILE...
+    clean a.tsv -o a.tsv                        | would replace the text that is cleaned
+    clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx
+    clean a.tsv -o b.tmx                        | names its languages
+    clean a.tsv -o b.tsv -o c.tsv               | holds both sides: give it alone
+    clean a.tsv -o b.en -o b.en                 | -o b.en: is given for both sides
+    clean a.tsv -o no/b.tsv                     | no/b.tsv: cannot be written: no such file or directory
+    distill --model {trained} -o new.tsv        | missing text: give either --train, parallel text, or --text
+    distill --model {trained} -o new.tsv --text a.en --to fr | does not translate to fr; its directions are: en-lumi
+    distill --model {trained} -o new.tsv --text gone.en | gone.en: there is no such file
+    distill --model {trained} -o new.txt --text a.en | new.txt: a corpus is written as .tsv
+    doctor --test a.tsv                         | name the training text
+    evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
+    evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs
+    evaluate --model {trained} --test latin.tsv | latin.tsv:1: not valid UTF-8
+    evaluate --model {trained} --test a.en      | a.en: a file with one language needs a file with the other
+    evaluate --model {trained} --test {corpus}/test.tsv -o no/kept.txt | no/kept.txt: cannot be written
+    evaluate --model {writing} --test a.en --beam 2 | --beam 2: this model does not search; leave it out
+    evaluate --model {writing} --test a.en -o kept.txt | kept.txt: this model does not search; leave it out
+    evaluate --model {writing} --model {writing} --test a.en | 2 models: this command takes one model
+    export --model {trained} --to onnx -o out   | 'onnx' is not one of 'argos', 'ctranslate2', 'huggingface'
+    export --model {trained} --to ctranslate2   | missing option
+    export --model {trained} --to huggingface -o out --quantization int8 | --to huggingface supports float32
+    export --model {trained} --to ctranslate2 -o {trained} | exists already
+    export --model {trained} --model {trained} --to ctranslate2 -o out | 2 models: one is exported at a time
+    generate x                                  | missing model: give --model RUN
+    generate x --model {trained}                | which does not generate; use it with `limelight translate`
+    generate x --model {writing} --model {writing} | 2 models: this command takes one model
+    generate x --model {writing} --greedy --seed 1 --top-k 2 | --top-k 2 and --seed 1: --greedy does not sample
+    generate x --model {writing} --greedy --samples 2 | --samples 2: with --greedy all would be the same
+    generate x --model {writing} --temperature 1e-45 | temperature 1e-45 is too low to sample
+    generate x --model {writing} --stop=        | an empty stop text would end every text before it begins
+    heads --model {writing} --test a.tsv        | this model does not translate
+    heads --model {trained} --model {trained} --test a.tsv | 2 models: the heads of one are measured
+    heads --model {trained} --test empty.tsv    | no pair has from 1 to
+    import -o out                               | missing argument 'SOURCE'
+    import gone -o out                          | there is no such file or folder
+    import . -o out                             | this is a model in no known format; `limelight import` reads Argos
+    keys add                                    | add which key?
+    keys list x                                 | list takes no name
+    keys revoke x                               | x
+    learn --memory gone.tsv --model {trained} -o new | gone.tsv
+    learn --memory a.tsv --model {trained} -o new | --memory a.tsv: fewer than 40 usable pairs
+    pair a.txt gone.txt -o p.tmx                | gone.txt: there is no such file or folder
+    pair a.txt b.txt -o p.xlsx                  | pairs are written as .tsv, .jsonl or .tmx, not .xlsx
+    pair a.txt . -o p.tmx                       | a folder and a file: give two documents
+    pair a.txt b.txt -o p.tmx                   | its language cannot be told from so little text: give --from LANG
+    pair a.txt b.txt --from en --to en -o p.tmx | both sides are in the language 'en'
+    pair a.txt b.txt --model x --no-model -o p.tmx | exclude each other
+    serve --model nowhere                       | nowhere
+    serve --model {trained} --host 0.0.0.0      | --keys FILE
+    serve --model {trained} --keys gone.json    | limelight keys add
+    serve --model {trained} --keys a --no-keys  | exclude each other
+    serve --model {trained} --deadline 0        | 0 should be greater than or equal to 0.01
+    serve --model {trained} --cors https://example.org/ | a scheme and a host
+    serve --model {trained} --model {name}={trained} | NAME=
+    shortlist --model {trained} --model {trained} | 2 models: each has a shortlist of its own; give --model once
+    translate                                   | missing model: give --model RUN, the folder that
+    translate --model {trained} a.txt --text b  | --text and 'a.txt': give one of them
+    translate --model {corpus}                  | not a run or model folder: it holds neither best/model.safetensors
+    translate --model {trained} gone.txt        | gone.txt: there is no such file (looked in
+    translate --model {trained} {corpus}        | name the folder for its translation: -o
+    translate --model {trained} a.txt -o no/out.txt | no/out.txt: cannot be written: no such file or directory
+    translate --model {trained} a.txt -o {corpus} -o {corpus}/test.tsv/x | cannot be written
+    translate --model {trained} --n-best 9 --beam 4 --text x | n_best must be from 1 to beam_size (4), not 9
+    translate --model {trained} --sample --beam 4 --text x | beam_size=4 and sampling exclude each other
+    translate --model {trained} --length-penalty 1000 | decoding.length_penalty: input should be less than
+    translate --model {trained} --top-k 3 --seed 1 | --top-k 3 and --seed 1: sampling options need --sample
+    translate --model {trained} --to fr --text x | this model does not translate to fr; its directions are: en-lumi
+    translate --model {trained} --workers 2 a b | 2 inputs and -o (none): many files need inputs
+    translate --model {trained} --shard 3/2 . -o out | --shard 3/2: give I/N
+    translate --model {trained} . . -o s3://bucket/out | -o s3://bucket/out: many files need inputs
+    translate --model {trained} --json . . -o out | --json and --n-best are for one file
+    translate --model {trained} --workers 2 . gone -o out | gone: there is no such file
+    train --out run                             | learns from --train FILE (or two files); given is nothing
+    train --out run --train                     | --train: name a file after it
+    train --out run --train one.xlsx            | one.xlsx: is a spreadsheet, which is not read as text
+    train --out run --train a.en                | --train a.en: a file with one language needs a file with the other
+    train --out run --train gone.tsv            | gone.tsv: there is no such file (looked in
+    train --out run --train {corpus}            | is a folder; name the files
+    train --out run --train latin.tsv           | latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)
+    train --out run --train a.en unequal.de     | unequal
+    train --out run --train empty.tsv           | empty.tsv: there is nothing to train on: 0 of 0 pairs kept
+    train --out run --source en                 | --source and --target name the languages of --train and --valid
+    train --out run --train a.tsv --recipe tinny | unknown recipe 'tinny'; did you mean tiny? choose from small,
+    train --out run --train a.tsv --recipe tiny --config a.yaml | give --recipe or --config, not both
+    train --out run --config gone.yaml          | gone.yaml: is missing
+    train --out run --train a.tsv --set training.sed=4 | unknown setting training.sed; did you mean training.seed?
+    train --out run --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1, not 1
+    train --out run --from gone --train a.tsv   | gone: there is no such model
+    train --out run --train a.tsv --general a.tsv | the model to begin with is missing
+"""
+ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in MISTAKES.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("words", "message"), ROWS)
+def test_a_mistake_is_a_line_with_the_remedy(
+    words: str, message: str, limelight: Limelight, trained: Path, writing: Path, corpus: Path,
+    typed: Callable[[bytes], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "a.tsv": "x\ty\n",
+        "a.en": "a\n",
+        "unequal.de": "a\nb\n",
+        "empty.tsv": "",
+        "a.txt": "One.",
+        "b.txt": "One.",
+    }
+    for name, content in files.items():
+        Path(name).write_text(content, encoding="utf-8")
+    Path("latin.tsv").write_bytes(b"f\xc3\xbc\xfcr\tx\n")
+    typed(b"A dog.\n")
+    places = {"trained": trained, "writing": writing, "corpus": corpus, "name": trained.name}
+    ended = limelight(*shlex.split(words.format(**places)))
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.splitlines()[-1].startswith("limelight: ")
+    assert message in ended.err
+    left = {path.name for path in tmp_path.iterdir()} - {*files, "latin.tsv"}
+    assert not {name for name in left if "left-out" not in name and name != "run"}
+    assert not (tmp_path / "run" / "config.yaml").exists()
