@@ -1,4 +1,3 @@
-import json
 import platform
 from importlib import import_module
 
@@ -107,21 +106,6 @@ def test_settings_reach_the_translator_and_the_provenance(seed):
     assert versions["torch"] == torch.__version__
     assert versions["sacrebleu"] == sacrebleu.__version__
     assert versions["limelight"]
-
-
-def test_json_has_every_score_beside_its_signature(seed):
-    evaluation = evaluate(Parrot(["a"] * 4), PAIRS, origin={"model": "runs/größe"})
-    values = json.loads(evaluation.to_json())
-    assert list(values) == [
-        *("bleu", "bleu_signature", "chrf", "chrf_signature"),
-        *("perplexity", "sentences", "unfinished", "tokens", "seconds", "tokens_per_second"),
-        *("by_length", "provenance"),
-    ]
-    assert values["bleu_signature"] == evaluation.bleu.signature
-    assert values["bleu"] == pytest.approx(evaluation.bleu.score, abs=1e-4)
-    assert values["by_length"][0].keys() == {"words", "sentences", "bleu", "chrf"}
-    assert values["provenance"]["model"] == "runs/größe"
-    assert "größe" in evaluation.to_json()
 
 
 def test_the_table_reads_well_without_a_terminal(seed):

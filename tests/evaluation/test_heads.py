@@ -18,7 +18,7 @@ from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from tests.inspection.fakes import Letters
-from tests.models.helpers import batch_of, heads_kept, make_model, recurrent, transformer
+from tests.models.helpers import batch_of, heads_kept, make_model, transformer
 
 TEXTS = [("ab cd. e", "fgh i"), ("abcde", "kl mn."), ("b b. cab", "a b c"), ("a.", "b")]
 PAIRS = [Pair(*texts, "test.tsv", number) for number, texts in enumerate(TEXTS, start=1)]
@@ -107,12 +107,6 @@ def test_pairs_are_spread_over_the_text_and_long_ones_left_out(translator):
     assert study_heads(translator, {None: many}).provenance["sentences"] == 9
     with pytest.raises(UserError, match="no pair has from 1 to 200 tokens"):
         study_heads(translator, {None: [Pair("a", "", "x", 1)]})
-
-
-def test_other_models_are_refused():
-    model = make_model(recurrent(), Whole.size, Whole.size)
-    with pytest.raises(UserError, match="Transformers with encoder and decoder"):
-        study_heads(Translator(model, Tokenizers(Whole(), Whole())), {None: PAIRS})
 
 
 def tau(one, other) -> float:

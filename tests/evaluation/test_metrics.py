@@ -2,13 +2,11 @@ import unicodedata
 
 import pytest
 import sacrebleu
-import sentencepiece
-from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf
-from limelight.evaluation.metrics import _FLORES200, is_available
+from limelight.evaluation.metrics import is_available
 
 HYPOTHESES = ["The lamp shines on the second row.", "Nobody LEAVES before the end, do they?", ""]
 REFERENCES = ["The lamp shines on the second row .", "Nobody leaves before the end, does he?", "Empty."]
@@ -30,12 +28,6 @@ def test_chrf_is_sacrebleus_own():
     assert metric.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{sacrebleu.__version__}"
 
 
-@given(texts=st.lists(st.text("abc", min_size=4, max_size=4).map(" ".join), min_size=1, max_size=4))
-def test_a_perfect_translation_has_a_hundred(texts):
-    assert corpus_bleu(texts, texts).score == pytest.approx(100)
-    assert corpus_chrf(texts, texts).score == pytest.approx(100)
-
-
 def test_several_references_per_source():
     grouped = [list(group) for group in zip(REFERENCES, OTHERS, strict=True)]
     metric = corpus_bleu(HYPOTHESES, grouped)
@@ -55,11 +47,6 @@ def test_what_cannot_be_scored_is_named(score):
         score(HYPOTHESES, [["a"], [], ["b"]])
 
 
-def test_an_unknown_tokenization_names_the_known_ones():
-    with pytest.raises(UserError, match="tokenize='14a' is not a tokenization for BLEU; choose from 13a, intl, zh"):
-        corpus_bleu(HYPOTHESES, REFERENCES, tokenize="14a")
-
-
 def test_a_tokenization_that_needs_more_says_what(monkeypatch):
     def missing(**settings):
         raise RuntimeError("\nJapanese tokenization requires extra dependencies.\n\n    pip install sacrebleu[ja]")
@@ -76,21 +63,6 @@ def test_a_model_that_would_be_downloaded_is_refused(monkeypatch, tmp_path):
     assert not is_available("flores200")
     with pytest.raises(UserError, match=f"nothing is downloaded: put it at {tmp_path / 'model'}, or use char"):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="flores200")
-
-
-def test_a_model_that_is_there_is_taken(monkeypatch, tmp_path):
-    """The place is sacreBLEU's own: a small model put there is the one it loads."""
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=iter(HYPOTHESES[:2]), model_prefix=str(tmp_path / "small"), vocab_size=36, minloglevel=2
-    )
-    place = tmp_path / "models" / _FLORES200.name
-    place.parent.mkdir()
-    (tmp_path / "small.model").rename(place)
-    monkeypatch.setattr("limelight.evaluation.metrics._FLORES200", place)
-    monkeypatch.setattr("sacrebleu.tokenizers.tokenizer_spm.SACREBLEU_DIR", str(tmp_path))
-    metric = corpus_bleu(HYPOTHESES, HYPOTHESES, tokenize="flores200")
-    assert metric.score == pytest.approx(100)
-    assert "tok:flores200" in metric.signature
 
 
 SAME = [  # letters of Bengali, Vietnamese and Korean that have two spellings in Unicode

@@ -74,11 +74,6 @@ class Tags(Letters):
         return self.encode({"<2de>": "z", "<2fr>": "y"}[piece])[0]
 
 
-def test_pieces_are_named_and_the_end_is_one_of_them(seed):
-    (scores,) = score_tokens(Translator(BagModel(), LETTERS), [Pair("ab", "c d", "test.tsv", 1)])
-    assert scores.tokens == ("c", "▁", "d", "</s>")
-
-
 @pytest.mark.parametrize("name", MODELS)
 def test_neither_padding_nor_company_nor_order_changes_a_score(seed, name):
     model = build_model(MODELS[name], LETTERS).double()

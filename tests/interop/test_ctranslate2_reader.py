@@ -98,15 +98,6 @@ def package(there: Path, path: Path, **metadata: object) -> Path:
     return path
 
 
-def test_an_argos_package_names_its_languages(there: Path, tmp_path: Path) -> None:
-    path = package(there, tmp_path / "en_de.argosmodel")
-    assert import_model(path, tmp_path / "back") == (Direction("en", "de"),)
-    back = load_model(tmp_path / "back")
-    import_model(there, tmp_path / "bare")
-    for name, weight in named_weights(load_model(tmp_path / "bare").model).items():
-        assert torch.equal(named_weights(back.model)[name], weight)
-
-
 def test_a_package_of_our_own_comes_back(tmp_path: Path, seed: int) -> None:
     """Its CTranslate2 folder is loaded by CTranslate2, and its structure is that of Argos packages."""
     stored = make_stored(tmp_path / "model", transformer(), make_tokenizers(joint=True, byte_fallback=False))
@@ -136,7 +127,6 @@ def test_a_package_of_our_own_comes_back(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize(
     ("metadata", "fault"),
     [
-        ({"type": "sbd"}, "type=sbd"),
         ({"target_prefix": "__de__", "type": "x"}, "type=x.*; target_prefix=__de__"),
     ],
 )

@@ -170,10 +170,8 @@ def test_vocabularies_as_lists(student: StoredModel, tmp_path: Path) -> None:
     [
         ({"type": "s2s", "transformer-postprocess-emb": "n"}, r"type=s2s .*; transformer-postprocess-emb=n"),
         ({"transformer-ffn-activation": "gelu"}, r"transformer-ffn-activation=gelu .supported: relu, swish"),
-        ({"dec-cell": "gru"}, "dec-cell=gru .supported: ssru"),
         ({"transformer-preprocess": "n"}, "neither post-norm nor pre-norm"),
         ({"dim-emb": 24}, "expected"),
-        ({"enc-depth": None}, "model.encoder_layers"),
     ],
 )
 def test_what_our_models_lack_is_named_together(

@@ -59,15 +59,12 @@ def lines_of(file: Path | None) -> Iterator[str]:
 
 
 def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
-    """The lines of a file, of standard input, or of `text`, with `None` where a pipe or a terminal pauses, so that the
-    lines so far are answered. Compressed input is not read line by line."""
+    """The lines of a file, of `text`, or of standard input with `None` where a pipe or a terminal pauses, so that the
+    lines so far are answered."""
     from limelight.formats.lines import read_live
-    from limelight.formats.opening import COMPRESSIONS, open_text
 
     if text is not None:
         return iter(text.splitlines())
-    if file is not None and file.is_fifo() and file.suffix.lower() not in COMPRESSIONS:
-        return read_live(open_text(file), str(file))
     if file is not None:
         return lines_of(file)
     try:  # a stream of its own: the interpreter closes standard input at its end, and cannot while a thread reads it
