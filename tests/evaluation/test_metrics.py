@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf
-from limelight.evaluation.metrics import is_available
 
 HYPOTHESES = ["The lamp shines on the second row.", "Nobody LEAVES before the end, do they?", ""]
 REFERENCES = ["The lamp shines on the second row .", "Nobody leaves before the end, does he?", "Empty."]
@@ -56,13 +55,6 @@ def test_a_tokenization_that_needs_more_says_what(monkeypatch):
         UserError, match=r"tokenize='ja-mecab' needs more than is installed: .* pip install sacrebleu\[ja"
     ):
         corpus_bleu(HYPOTHESES, REFERENCES, tokenize="ja-mecab")
-
-
-def test_a_model_that_would_be_downloaded_is_refused(monkeypatch, tmp_path):
-    monkeypatch.setattr("limelight.evaluation.metrics._FLORES200", tmp_path / "model")
-    assert not is_available("flores200")
-    with pytest.raises(UserError, match=f"nothing is downloaded: put it at {tmp_path / 'model'}, or use char"):
-        corpus_bleu(HYPOTHESES, REFERENCES, tokenize="flores200")
 
 
 SAME = [  # letters of Bengali, Vietnamese and Korean that have two spellings in Unicode

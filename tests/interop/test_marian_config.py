@@ -48,7 +48,7 @@ def test_what_another_format_lacks_is_named_together(config: ModelConfig, reason
     ("changes", "reason"),
     [
         ({"model_type": "bart"}, "a model of type 'bart'; Marian, M2M100 and NLLB models"),
-        ({"d_model": None, "eos_token_id": [0]}, "an integer is required for d_model, eos_token_id"),
+        ({"vocab_size": None, "eos_token_id": [0]}, "an integer is required for vocab_size, eos_token_id"),
         ({"activation_function": "gelu_new"}, r"activation_function=gelu_new \(supported: relu, gelu, swish"),
         ({"decoder_attention_heads": 2}, r"decoder_attention_heads=2 \(supported: 3"),
         ({"scale_embedding": False, "normalize_before": True}, "scale_embedding=False.*; normalize_before=True"),

@@ -42,7 +42,7 @@ def evaluate(
     search: options.Search,
     precision: options.Precision = options.PRECISION,
     tokenize: str | None = option(
-        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none, flores200. Default: by the script "
+        "sacreBLEU's tokenization: 13a, intl, zh, ja-mecab, ko-mecab, char, none. Default: by the script "
         "of the references.",
         "NAME",
     ),

@@ -268,7 +268,7 @@ class TrainingConfig(Section):
     """Epochs between validations if `validate_every` is not given, but at least 100 updates."""
     bleu_sentences: int = Field(500, ge=0)
     """Validation sentences that are translated (greedily) for BLEU; 0 validates by loss only."""
-    bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200"] | None = None
+    bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"] | None = None
     """sacreBLEU's tokenization; by default it follows from the target language, or from the script of the validation
     text if the language is not named."""
     metrics: tuple[str, ...] = Field((), examples=["names of plugins"])

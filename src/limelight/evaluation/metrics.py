@@ -11,11 +11,9 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF, TER
-from sacrebleu.utils import SACREBLEU_DIR
 
 from limelight.errors import UserError
 from limelight.registry import Registry
@@ -29,17 +27,14 @@ KANA_SHARE = 0.05
 References = Sequence[str] | Sequence[Sequence[str]]
 """One reference for each hypothesis, or a sequence of one or more."""
 
-TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none", "flores200")
-"""sacreBLEU's tokenizations that run offline. It would download the model of `flores200`, which is therefore allowed
-only if the model is already present."""
-_FLORES200 = Path(SACREBLEU_DIR, "models", "flores200sacrebleuspm")
+TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none")
+"""sacreBLEU's tokenizations that download nothing."""
 
 
 def choose_tokenization(references: References) -> str:
     """BLEU's tokenization for the script of most letters of the references: `13a` for scripts with spaces.
 
     Morphemes need a package; without it Japanese is scored by characters, and Korean, which has spaces, by `13a`.
-    `flores200` is never chosen: sacreBLEU would download its model.
     """
     count = count_scripts(map(_first, references[:SAMPLE]))
     if 2 * count["hangul"] > count["letters"]:
@@ -114,11 +109,6 @@ def bleu_metric(tokenize: str, *, lowercase: bool = False) -> BLEU:
     """sacreBLEU's BLEU. Raises `UserError` for a tokenization that cannot be used."""
     if tokenize not in TOKENIZATIONS:
         raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; choose from {', '.join(TOKENIZATIONS)}")
-    if tokenize == "flores200" and not _FLORES200.exists():
-        raise UserError(
-            f"tokenize='flores200' needs a model that is missing, and nothing is downloaded: put it at {_FLORES200}, "
-            "or use char"
-        )
     try:
         # force: only silences the warning that hypotheses look tokenized, which would be printed at every validation.
         return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)

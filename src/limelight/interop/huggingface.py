@@ -65,12 +65,20 @@ ids = model.generate(**tokenizer(["A sentence."], return_tensors="pt", padding=T
 print(tokenizer.batch_decode(ids, skip_special_tokens=True))
 ```
 """
-_SIZES = (
-    *("d_model", "encoder_layers", "decoder_layers", "encoder_attention_heads", "encoder_ffn_dim", "vocab_size"),
-    *("decoder_start_token_id", "eos_token_id", "max_position_embeddings"),
-)
+_NAMES = {
+    "d_model": ["d_model"],
+    "encoder_layers": ["encoder_layers"],
+    "decoder_layers": ["decoder_layers"],
+    "heads": ["encoder_attention_heads", "decoder_attention_heads"],
+    "d_ff": ["encoder_ffn_dim", "decoder_ffn_dim"],
+    "activation": ["activation_function"],
+    "dropout": ["dropout"],
+}
+"""Our settings and theirs, of which some are one for each side."""
+_NUMBERS = ("vocab_size", "decoder_start_token_id", "eos_token_id", "max_position_embeddings")
 _OPTIONAL = {
     "activation_function": "gelu",
+    "dropout": 0.1,
     "scale_embedding": False,
     "decoder_attention_heads": None,
     "decoder_ffn_dim": None,
@@ -124,15 +132,7 @@ def _settings(config: TransformerConfig, source_size: int, target_size: int) -> 
         "is_encoder_decoder": True,
         "vocab_size": source_size,
         "decoder_vocab_size": target_size,
-        "d_model": config.d_model,
-        "encoder_layers": config.encoder_layers,
-        "decoder_layers": config.decoder_layers,
-        "encoder_attention_heads": config.heads,
-        "decoder_attention_heads": config.heads,
-        "encoder_ffn_dim": config.d_ff,
-        "decoder_ffn_dim": config.d_ff,
-        "activation_function": config.activation,
-        "dropout": config.dropout,
+        **{theirs: getattr(config, ours) for ours, names in _NAMES.items() for theirs in names},
         "activation_dropout": config.dropout,
         "attention_dropout": 0.0,
         "scale_embedding": True,
@@ -247,30 +247,22 @@ def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
     kind = values.get("model_type")
     if kind not in ("marian", "m2m_100"):
         raise UserError(f"{where}: a model of type {shown(repr(kind))}; Marian, M2M100 and NLLB models can be imported")
-    missing = [name for name in _SIZES if not isinstance(values.get(name), int)]
+    missing = [name for name in _NUMBERS if not isinstance(values.get(name), int)]
     if missing:
         raise UserError(f"{where}: an integer is required for {', '.join(missing)}")
     known: dict[str, list[Any]] = {
         "activation_function": ["relu", "gelu", "swish", "silu"],
         "scale_embedding": [True],
-        "decoder_attention_heads": [values["encoder_attention_heads"]],
-        "decoder_ffn_dim": [values["encoder_ffn_dim"]],
+        **{other: [values.get(first)] for first, *others in _NAMES.values() for other in others},
         "tie_word_embeddings": [True] if values["share_encoder_decoder_embeddings"] else [True, False],
     }
     if kind == "marian":  # explicit in old files only
         known |= {name: [False] for name in ("normalize_before", "normalize_embedding", "add_final_layer_norm")}
         known["static_position_embeddings"] = [True]
     refuse(unknown_values(values, known), f"{where}: this model cannot be imported")
-    activation = values["activation_function"]
-    settings = {
-        "encoder_layers": values["encoder_layers"],
-        "decoder_layers": values["decoder_layers"],
-        "d_model": values["d_model"],
-        "heads": values["encoder_attention_heads"],
-        "d_ff": values["encoder_ffn_dim"],
-        "activation": "swish" if activation == "silu" else activation,
-        "dropout": values.get("dropout", 0.1),
-    }
+    settings = {ours: values.get(names[0]) for ours, names in _NAMES.items()}
+    if settings["activation"] == "silu":
+        settings["activation"] = "swish"
     if kind == "marian":
         shared, tied = values["share_encoder_decoder_embeddings"], values["tie_word_embeddings"]
         tie = "three-way" if shared else "two-way" if tied else "none"
