@@ -267,7 +267,7 @@ def _score_table(scores: dict[tuple[str, str], Evaluation]) -> str:
 
 def _length_table(scores: dict[str, Evaluation]) -> str:
     """BLEU by words of the source."""
-    labels = [bucket.label for bucket in next(iter(scores.values())).by_length]
+    labels = [bucket.words for bucket in next(iter(scores.values())).by_length]
     rows = [
         (
             direction,

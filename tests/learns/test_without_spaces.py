@@ -41,7 +41,7 @@ def test_japanese_is_trained_scored_and_drawn(tmp_path: Path, capsys: pytest.Cap
     text = ["--train", str(tmp_path / "train.tsv"), "--valid", str(tmp_path / "valid.tsv")]
     languages = ["--source", "en", "--target", "ja", "--set", "training.bleu_tokenize=char"]  # the same with MeCab
     assert run(["train", *text, *languages, *settings, "--recipe", "tiny", "--max-steps", "120", "--out", folder]) == 0
-    assert "sacreBLEU char (as requested), cased, greedy, 40 of 40 sentences" in capsys.readouterr().err
+    assert "sacreBLEU char, cased, greedy, 40 of 40 sentences" in capsys.readouterr().err
 
     assert run(["evaluate", "--model", folder, "--test", test, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -50,7 +50,6 @@ def test_japanese_is_trained_scored_and_drawn(tmp_path: Path, capsys: pytest.Cap
     assert run(["evaluate", "--model", folder, "--test", test, "--tokenize", "13a"]) == 0
     table = capsys.readouterr().out
     assert "|tok:13a|" in table
-    assert "In short: at BLEU " in table
 
     assert run(["attention", "--model", folder, "the white dog sees the cat.", "-o", str(tmp_path / "map.svg")]) == 0
     drawn = (tmp_path / "map.svg").read_text(encoding="utf-8")
