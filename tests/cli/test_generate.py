@@ -56,12 +56,6 @@ def test_samples_stand_apart(limelight: Limelight, writing: Path) -> None:
     assert [each["prompt"] for each in shown] == ["A dog"] * 3
 
 
-def test_a_file_is_written(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
-    there = tmp_path / "there.txt"
-    assert limelight("generate", "--model", writing, "The", "--greedy", "-o", there, *FEW) == (0, "", "")
-    assert there.read_text(encoding="utf-8") == limelight("generate", "--model", writing, "The", "--greedy", *FEW).out
-
-
 def test_what_is_written_is_seen_at_once(limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is written and flushed before the next token is asked for."""
     seen = []

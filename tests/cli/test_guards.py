@@ -1,7 +1,6 @@
 """`--lines`, `--no-guards`, warnings, detected languages and confidence, on the command line."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -84,14 +83,3 @@ def test_the_source_language_is_detected_line_by_line(
     asked = limelight("translate", "--model", two_ways, "--json", "--no-guards", "--from", "en", "--text", target)
     assert json.loads(asked.out)["source_lang"] == "en"
     assert json.loads(asked.out)["source_lang_confidence"] is None
-
-
-def test_without_a_detector_the_direction_has_to_be_said(
-    limelight: Limelight, two_ways: Path, tmp_path: Path, typed: Typed
-) -> None:
-    own = Path(shutil.copytree(two_ways / "best", tmp_path / "model"))
-    (own / "languages.safetensors").unlink()
-    typed(b"The cat.\n")
-    ended = limelight("translate", "--model", own)
-    assert (ended.code, ended.out) == (2, "")
-    assert "this model translates in several directions" in ended.err

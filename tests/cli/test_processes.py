@@ -80,40 +80,6 @@ def test_a_translation_waits_for_nothing_it_does_not_need_and_looks_for_no_cycle
     assert long_turns == 0
 
 
-WINDOWS = """
-import os, sys
-import matplotlib.pyplot, torch, torch.utils.data, sacrebleu, tokenizers, safetensors  # theirs is not what is tested
-for name in ("fcntl", "resource", "termios", "pwd", "grp"):
-    sys.modules[name] = None
-for name in ("sysconf", "O_NONBLOCK", "O_NOFOLLOW", "fork", "getuid", "sched_getaffinity", "geteuid"):
-    delattr(os, name)
-from limelight.cli.app import run
-model, folder = sys.argv[1:]
-words = {
-    "translate": [f"{folder}/in.txt", "-o", f"{folder}/out.txt"],
-    "evaluate": ["--test", f"{folder}/test.tsv"],
-    "attention": ["A dog runs.", "-o", f"{folder}/map.svg"],
-}
-codes = [run([command, *rest, "--model", model]) for command, rest in words.items()]
-codes.append(run(["train", "--train", f"{folder}/test.tsv", "--max-steps", "1", "--out", f"{folder}/run"]))
-print(codes)
-"""
-
-
-@pytest.mark.slow
-def test_models_are_trained_and_used_without_the_calls_that_windows_lacks(
-    trained: Path, corpus: Path, tmp_path: Path, environment: dict[str, str]
-) -> None:
-    """Windows itself is not tested."""
-    (tmp_path / "in.txt").write_text("A dog runs.\n", encoding="utf-8")
-    (tmp_path / "test.tsv").write_bytes((corpus / "test.tsv").read_bytes())
-    command = [sys.executable, "-c", WINDOWS, str(trained), str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "[0, 0, 0, 0]", done.stderr
-    assert len((tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()) == 1
-    assert (tmp_path / "map.svg").exists()
-
-
 def test_a_person_at_the_terminal_gets_each_line_at_once_and_leaves_with_ctrl_c(
     trained: Path, environment: dict[str, str]
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Limelight, settings
-from tests.formats.files import qt, tmx, unit, xliff
+from tests.formats.files import tmx, unit, xliff
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -26,32 +26,16 @@ def as_xliff(pairs: Pairs) -> str:
     return xliff(units).replace('"de"', '"mi"')
 
 
-def as_xliff_2(pairs: Pairs) -> str:
-    units = "".join(
-        f'<unit id="{number}"><segment state="final"><source>{source}</source><target>{target}</target></segment>'
-        "</unit>\n"
-        for number, (source, target) in enumerate(pairs)
-    )
-    return xliff(units, version="2.1").replace('"de"', '"mi"')
-
-
 def as_po(pairs: Pairs) -> str:
     header = 'msgid ""\nmsgstr "Language: mi\\n"\n\n'
     return header + "".join(f'msgid "{source}"\nmsgstr "{target}"\n\n' for source, target in pairs)
-
-
-def as_qt(pairs: Pairs) -> str:
-    messages = "".join(
-        f"<message><source>{source}</source><translation>{target}</translation></message>\n" for source, target in pairs
-    )
-    return qt(messages, 'language="mi_XX"')
 
 
 def as_csv(pairs: Pairs) -> str:
     return "note;en;mi\n" + "".join(f'x;"{source}";{target}\n' for source, target in pairs)
 
 
-FORMATS = {".tmx": as_tmx, ".xlf": as_xliff, ".xliff": as_xliff_2, ".po": as_po, ".ts": as_qt, ".csv": as_csv}
+FORMATS = {".tmx": as_tmx, ".xlf": as_xliff, ".po": as_po, ".csv": as_csv}
 
 
 def pairs_in(file: Path, count: int) -> Pairs:
