@@ -103,21 +103,21 @@ MISTAKES = """
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
     translate --model {trained} --workers 2 . gone -o out | gone: there is no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
-    train --out run --max-steps 1 --train                     | --train: name a file after it
-    train --out run --max-steps 1 --train one.xlsx            | one.xlsx: is a spreadsheet, which is not read as text
-    train --out run --max-steps 1 --train a.en                | --train a.en: a file with one language needs a file with the other
-    train --out run --max-steps 1 --train gone.tsv            | gone.tsv: there is no such file (looked in
-    train --out run --max-steps 1 --train {corpus}            | is a folder; name the files
-    train --out run --max-steps 1 --train latin.tsv           | latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)
-    train --out run --max-steps 1 --train a.en unequal.de     | unequal
-    train --out run --max-steps 1 --train empty.tsv           | empty.tsv: there is nothing to train on: 0 of 0 pairs kept
-    train --out run --max-steps 1 --source en                 | --source and --target name the languages of --train and --valid
-    train --out run --max-steps 1 --train a.tsv --recipe tinny | unknown recipe 'tinny'; did you mean tiny? choose from small,
+    train --out run --max-steps 1 --train | --train: name a file after it
+    train --out run --max-steps 1 --train one.xlsx | one.xlsx: is a spreadsheet, which is not read as text
+    train --out run --max-steps 1 --train a.en | --train a.en: a file with one language needs
+    train --out run --max-steps 1 --train gone.tsv | gone.tsv: there is no such file (looked in
+    train --out run --max-steps 1 --train {corpus} | is a folder; name the files
+    train --out run --max-steps 1 --train latin.tsv | latin.tsv:1: not valid UTF-8 (byte 0xfc at byte 4 of the line)
+    train --out run --max-steps 1 --train a.en unequal.de | unequal
+    train --out run --max-steps 1 --train empty.tsv | empty.tsv: there is nothing to train on: 0 of 0 pairs kept
+    train --out run --max-steps 1 --source en | --source and --target name the languages of --train and --valid
+    train --out run --max-steps 1 --train a.tsv --recipe tinny | unknown recipe 'tinny'; did you mean tiny?
     train --out run --max-steps 1 --train a.tsv --recipe tiny --config a.yaml | give --recipe or --config, not both
-    train --out run --max-steps 1 --config gone.yaml          | gone.yaml: is missing
-    train --out run --max-steps 1 --train a.tsv --set training.sed=4 | unknown setting training.sed; did you mean training.seed?
-    train --out run --max-steps 1 --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1, not 1
-    train --out run --max-steps 1 --from gone --train a.tsv   | gone: there is no such model
+    train --out run --max-steps 1 --config gone.yaml | gone.yaml: is missing
+    train --out run --max-steps 1 --train a.tsv --set training.sed=4 | did you mean training.seed?
+    train --out run --max-steps 1 --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1
+    train --out run --max-steps 1 --from gone --train a.tsv | gone: there is no such model
     train --out run --max-steps 1 --train a.tsv --general a.tsv | the model to begin with is missing
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in MISTAKES.strip().splitlines()]
