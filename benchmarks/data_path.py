@@ -74,7 +74,7 @@ def measure(seconds: float) -> dict[str, float]:
     device = torch.device("cpu")
     with (
         joined_group() as group,
-        closing(made_up_stream().plans(Position(), group.relay)) as plans,
+        closing(made_up_stream().plans(Position(), group)) as plans,
         closing(shares(plans, group.size, group, device)) as updates,
     ):
         done, tokens, began, worked, spent = -WARM_UP, 0, 0.0, 0.0, 0.0

@@ -255,7 +255,7 @@ def step_of_recipe(source: Path, target: Path, recipe: str, updates: int, *, kee
             [View(prepared.stores[0])], prepared.tokenizers,
             tokens=config.batching.tokens, seed=1, drawing=Drawing(config.tokens.sampling),
         )  # fmt: skip
-        batches = (batch for batch, _ in stream.batches(Position()))
+        batches = (plan.make() for plan, _ in stream.plans(Position()))
         for batch in islice(batches, 5):
             one_update(batch)
         begin, faults = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.batching.batch import Batch
-from limelight.batching.blocks import BlockStream, ContinuousBlocks, ShuffledBlocks, blocks_in_order
-from limelight.batching.stream import Position
+from limelight.batching.blocks import BlockStream, blocks_in_order
+from tests.batching.helpers import epoch_of
 
-WAYS = (ShuffledBlocks, ContinuousBlocks)
 sizes = st.tuples(st.integers(2, 13), st.integers(1, 60), st.integers(0, 211))  # block, tokens, tokens beyond a block
 
 
@@ -23,34 +22,24 @@ def text_of(length: int) -> np.ndarray:
     return np.arange(length, dtype="<u2")
 
 
-def epoch_of(stream: BlockStream, epoch: int = 0) -> list[tuple[Position, Batch]]:
-    found, position = [], Position(epoch)
-    for batch, after in stream.batches(position):
-        found.append((position, batch))
-        position = after
-        if position.epoch != epoch:
-            break
-    return found
-
-
 def predicted(batches: Iterable[Batch]) -> Counter[int]:
     return Counter(piece for batch in batches for piece in batch.target_out.flatten().tolist())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("continuous", [False, True])
 @given(sizes, st.integers(0, 2**31), st.integers(0, 5))
 def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
-    way: type[BlockStream], size: tuple[int, int, int], seed: int, epoch: int
+    continuous: bool, size: tuple[int, int, int], seed: int, epoch: int
 ) -> None:
     block, tokens, more = size
     length = block + 1 + more
-    stream = way(text_of(length), tokens=tokens, block=block, seed=seed)
-    batches = [batch for _, batch in epoch_of(stream, epoch)]
+    stream = BlockStream(text_of(length), tokens=tokens, block=block, seed=seed, continuous=continuous)
+    batches = list(epoch_of(stream, epoch))
     found = predicted(batches)
     assert set(found.values()) == {1}
     first, last = min(found), max(found)
     ends_missing = (first - 1) + (length - 1 - last)
-    if way is ShuffledBlocks:
+    if not continuous:
         assert set(found) == set(range(first, last + 1))
         assert first <= block
         assert length - 1 - last < block
@@ -69,8 +58,8 @@ def test_an_epoch_predicts_every_piece_once_but_for_the_ends(
 @given(sizes)
 def test_each_row_of_continuous_blocks_goes_on_where_it_stopped(size: tuple[int, int, int]) -> None:
     block, tokens, more = size
-    stream = ContinuousBlocks(text_of(block + 1 + more), tokens=tokens, block=block, seed=1)
-    batches = [batch for _, batch in epoch_of(stream)]
+    stream = BlockStream(text_of(block + 1 + more), tokens=tokens, block=block, continuous=True)
+    batches = list(epoch_of(stream))
     assert {len(batch.target_in) for batch in batches} == {stream.rows}
     for before, after in pairwise(batches):
         assert torch.equal(after.target_in[:, 0], before.target_out[:, -1])

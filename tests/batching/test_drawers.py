@@ -7,22 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
-from limelight.batching.batch import Batch
 from limelight.batching.drawing import Drawing, View, drawing_processes
-from limelight.batching.store import StoreWriter, TokenStore
-from limelight.batching.stream import BatchStream, Position
+from limelight.batching.store import TokenStore
+from limelight.batching.stream import BatchStream
 from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
 from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
-from tests.batching.aligned import aligned
+from tests.batching.helpers import BEGINNING, aligned, same, store_of, taken
 from tests.forked import PROCESSES
 
 WORDS = ["small", "birds", "carry", "seven", "stones", "Meadowlark", "bridge", "while", "Orla", "counts", "41", "boats"]
 HOW = Drawing(0.3, dict.fromkeys(AugmentationConfig().rates, 0.2), max_length=40)
-BEGINNING = Position()
 COUNT = 60
 
 
@@ -71,26 +68,11 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
 
 def stored(folder: Path, tokenizers: Tokenizers, sources: list[str]) -> TokenStore:
     targets = [source.upper() if number % 2 else source[::-1] for number, source in enumerate(sources)]
-    with StoreWriter(folder, vocabulary_size=tokenizers.source.size) as writer:
-        writer.append(
-            tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets), sources, targets
-        )
-        return writer.close("")
+    return store_of(folder, sources, targets, tokenizers)
 
 
 def stream(views: list[View], tokenizers: Tokenizers, processes: int, how: Drawing = HOW) -> BatchStream:
     return BatchStream(views, tokenizers, tokens=400, seed=5, drawing=how, chunk_pairs=110, processes=processes)
-
-
-def taken(from_: BatchStream, count: int, position: Position = BEGINNING) -> list[tuple[Batch, Position]]:
-    batches = from_.batches(position)
-    found = list(islice(batches, count))
-    batches.close()
-    return found
-
-
-def same(one: Batch, other: Batch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__[:5])
 
 
 def test_batches_do_not_depend_on_how_many_processes_draw_them(
@@ -102,17 +84,16 @@ def test_batches_do_not_depend_on_how_many_processes_draw_them(
     assert expected[-1][1].epoch >= 1
     for processes in (1, 3):
         found = taken(stream(views, tokenizers, processes), COUNT)
-        assert [position for _, position in found] == [position for _, position in expected]
-        assert all(same(one, other) for (one, _), (other, _) in zip(found, expected, strict=True))
+        assert all(same(one, other) for one, other in zip(found, expected, strict=True))
     place = random.randrange(COUNT - 10)
     print("taken up after", place)
     again = taken(stream(views, tokenizers, 2), 9, expected[place][1])
-    assert all(same(one, other) for (one, _), (other, _) in zip(again, expected[place + 1 :], strict=False))
+    assert all(same(one, other) for one, other in zip(again, expected[place + 1 :], strict=False))
 
 
 def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenizers) -> None:
     before = len(active_children())
-    batches = stream(views, tokenizers, 2).batches(Position())
+    batches = stream(views, tokenizers, 2).plans(BEGINNING)
     next(batches)
     assert len(active_children()) > before
     batches.close()
@@ -122,7 +103,7 @@ def test_processes_end_with_the_iterator(views: list[View], tokenizers: Tokenize
 def test_a_process_that_is_killed_ends_the_run_with_a_reason(views: list[View], tokenizers: Tokenizers) -> None:
     """By whoever runs out of memory, for one."""
     others = set(active_children())
-    batches = stream(views, tokenizers, 2).batches(Position())
+    batches = stream(views, tokenizers, 2).plans(BEGINNING)
     next(batches)
     for process in set(active_children()) - others:
         process.kill()

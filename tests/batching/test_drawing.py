@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.batching.drawing import Drawing, View, marked_of, stored_rows, varied_rows
+from limelight.batching.drawing import Drawing, View, augmented_pairs, stored_rows, texts_of, varied_rows
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.text.augmentation import Languages
 from limelight.text.marking import MARK, PLACEHOLDER, placeholder
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.marked import decode_marked, encode_mixed
-from tests.batching.aligned import aligned
+from tests.batching.helpers import aligned, store_of
 from tests.marks import show_marks
 
 TEXTS = [(f"the cat number {n} sits here.", f"die katze nummer {n} sitzt hier.") for n in range(30)]
@@ -30,9 +30,7 @@ def tokenizer() -> Tokenizer:
 def store(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> TokenStore:
     folder: Path = tmp_path_factory.mktemp("store") / "s"
     sources, targets = map(list, zip(*TEXTS, strict=True))
-    with StoreWriter(folder, vocabulary_size=tokenizer.size) as writer:
-        writer.append(tokenizer.encode_batch(sources), tokenizer.encode_batch(targets), sources, targets)
-        return writer.close("")
+    return store_of(folder, sources, targets, Tokenizers(tokenizer, tokenizer))
 
 
 def both_ways(store: TokenStore, tokenizer: Tokenizer) -> list[View]:
@@ -52,7 +50,7 @@ def decoded(tokenizer: Tokenizer, rows: list[np.ndarray]) -> list[str]:
 
 def test_sampled_rows_have_it_too_and_say_the_same(store: TokenStore, tokenizer: Tokenizer) -> None:
     views, rows = both_ways(store, tokenizer), all_rows()
-    drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), Drawing(0.5), SEEDS)
+    drawn = varied_rows(views, Tokenizers(tokenizer, tokenizer), Drawing(0.5), rows, SEEDS)
     stored = stored_rows(views, rows)
     assert decoded(tokenizer, drawn.sources) == decoded(tokenizer, stored.sources)
     assert decoded(tokenizer, drawn.targets) == decoded(tokenizer, stored.targets)
@@ -67,7 +65,7 @@ def test_a_pair_that_is_too_long_when_augmented_is_taken_whole_as_it_is_stored(
     stored = stored_rows(views, rows)
     longest = max(len(row) for side in stored for row in side)
     how = Drawing(0.0, {"join": 1.0}, max_length=longest + 1)
-    drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), how, SEEDS)
+    drawn = varied_rows(views, Tokenizers(tokenizer, tokenizer), how, rows, SEEDS)
     for side, expected in zip(drawn, stored, strict=True):
         assert [row.tolist() for row in side] == [row.tolist() for row in expected]
 
@@ -79,7 +77,7 @@ def test_a_side_that_is_too_long_when_sampled_is_taken_as_it_is_stored_alone(
     stored = stored_rows(views, rows)
     longest = max(len(row) for side in stored for row in side)
     how = Drawing(0.9, max_length=longest + 1)
-    drawn = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), how, SEEDS)
+    drawn = varied_rows(views, Tokenizers(tokenizer, tokenizer), how, rows, SEEDS)
     assert max(len(row) for side in drawn for row in side) <= longest
     assert decoded(tokenizer, drawn.targets) == decoded(tokenizer, stored.targets)
 
@@ -100,7 +98,7 @@ def test_placeholders_are_drawn_in_both_directions(
 ) -> None:
     """The same ones on both sides, as ids; in place of translations; and a tag before every source."""
     views, how = marking(store, tokenizer, tmp_path), Drawing(sampling, {"placeholders": 1.0})
-    sources, targets = varied_rows(views, all_rows(), Tokenizers(tokenizer, tokenizer), how, SEEDS)
+    sources, targets = varied_rows(views, Tokenizers(tokenizer, tokenizer), how, all_rows(), SEEDS)
     tags = [tokenizer.pieces([int(row[0])])[0] for row in sources]
     assert tags == ["<2de>"] * 30 + ["<2en>"] * 30
     words = {"the": "die", "cat": "katze", "number": "nummer", "sits": "sitzt", "here": "hier"}
@@ -116,28 +114,15 @@ def test_placeholders_are_drawn_in_both_directions(
     assert replaced > 20
 
 
-def test_terms_stand_in_the_source_alone(store: TokenStore, tokenizer: Tokenizer, tmp_path: Path) -> None:
-    views, how = marking(store, tokenizer, tmp_path), Drawing(0.0, {"terms": 1.0})
-    rows = np.concatenate([all_rows()] * 5)
-    sources, targets = varied_rows(views, rows, Tokenizers(tokenizer, tokenizer), how, SEEDS)
-    english, german = map(list, zip(*TEXTS, strict=True))
-    assert read(tokenizer, targets) == (german + english) * 5
-    texts = [show_marks(text) for text in read(tokenizer, sources)]
-    assert sum("cat<ph30> katze<ph31>" in text.lower() for text in texts) > 3
-    assert sum("katze<ph30> cat<ph31>" in text.lower() for text in texts) > 3
-
-
 def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Tokenizer, tmp_path: Path) -> None:
     """A private-use character of the corpus stays text, be its pair drawn beside others that get marks."""
     sources = [f"the cat {placeholder(5)} sits", "the <ph7> cat"]
     targets = [f"die katze {placeholder(5)} sitzt", "die <ph7> katze"]
-    with StoreWriter(tmp_path / "s", vocabulary_size=tokenizer.size) as writer:
-        writer.append(tokenizer.encode_batch(sources), tokenizer.encode_batch(targets), sources, targets)
-        store = writer.close("")
+    store = store_of(tmp_path / "s", sources, targets, Tokenizers(tokenizer, tokenizer))
     [view] = [View(store, languages=Languages("en", "de"), alignment=aligned(tmp_path / "words", store))]
     rows = np.array([(0, row % 2) for row in range(60)])
     rates = {"placeholders": 0.5, "terms": 0.3, "uppercase": 0.2}
-    drawn = varied_rows([view], rows, Tokenizers(tokenizer, tokenizer), Drawing(0.0, rates), SEEDS)
+    drawn = varied_rows([view], Tokenizers(tokenizer, tokenizer), Drawing(0.0, rates), rows, SEEDS)
     control = {tokenizer.reserved_id(f"<ph{number}>") for number in range(32)}
     with_marks = [bool(control & set(row.tolist())) for row in drawn.sources]
     assert not any(with_marks[::2])
@@ -168,8 +153,9 @@ def test_stored_marks_stay_marks_and_other_text_stays_text(
     alignment = aligned(tmp_path / "words", store)
     views = [View(store, alignment=alignment), View(store.reversed(), alignment=alignment.reversed())]
     chosen = np.array([(view, row) for view in range(2) for row in (29, 30)])
-    assert marked_of(views, chosen) == [False, marked] * 2
-    drawn = varied_rows(views, chosen, Tokenizers(tokenizer, tokenizer), Drawing(0.3, rates), SEEDS)
+    augmented = augmented_pairs(views, chosen, texts_of(views, chosen), Drawing(), 1)
+    assert [each.marked for each in augmented] == [False, marked] * 2
+    drawn = varied_rows(views, Tokenizers(tokenizer, tokenizer), Drawing(0.3, rates), chosen, SEEDS)
     for place in (1, 3):
         for row in (drawn.sources[place], drawn.targets[place]):
             text = decode_marked(tokenizer, row.tolist())

@@ -5,13 +5,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.batching.batch import Batch
-from limelight.batching.blocks import MaskedStream, Masking
-from limelight.batching.stream import Position
+from limelight.batching.blocks import MaskedStream
 from limelight.errors import UserError
 from limelight.tokens import END, Tokenizer, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_text
@@ -48,25 +46,9 @@ def stream(tokenizer: Tokenizer = LETTERS, documents: tuple[str, ...] = ("\n".jo
     return MaskedStream(text_of(tokenizer, *documents), tokenizer, **{**SETTINGS, **changed})
 
 
-def take(
-    masked: MaskedStream, position: Position | None = None, *, epochs: int, most: int = 10**9
-) -> list[tuple[Position, Batch]]:
-    found, position = [], position or Position()
-    for batch, after in masked.batches(position):
-        found.append((position, batch))
-        position = after
-        if position.epoch == epochs or len(found) == most:
-            break
-    return found
-
-
 def true_rows(batch: Batch) -> list[tuple[int, ...]]:
     """The rows as they were before anything was hidden."""
     return [tuple(row[valid].tolist()) for row, valid in zip(batch.target_out, batch.source_valid, strict=True)]
-
-
-def same(one: Batch, other: Batch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__[:5])
 
 
 @pytest.mark.parametrize("kind", TOKENIZERS)
@@ -80,14 +62,14 @@ def test_an_epoch_has_every_line_once_and_nothing_else(kind: str, documents: lis
     if not lines:
         return
     masked = stream(tokenizer, tuple(documents), max_length=999, seed=seed)
-    found = Counter(row for _, batch in take(masked, epochs=1) for row in true_rows(batch))
+    found = Counter(row for batch in masked.epoch() for row in true_rows(batch))
     assert found == Counter((END, *tokenizer.encode(line), END) for line in lines)
     assert len(masked) == len(lines)
 
 
 def test_a_long_line_is_divided_and_loses_nothing(seed: int) -> None:
     masked = stream(documents=("abcdef" * 9, "ab"), max_length=7, seed=seed)
-    rows = [row for _, batch in take(masked, epochs=1) for row in true_rows(batch)]
+    rows = [row for batch in masked.epoch() for row in true_rows(batch)]
     assert all(len(row) <= 7 and row[0] == row[-1] == END for row in rows)
     texts = sorted(LETTERS.decode(row) for row in rows)
     assert len(texts) == math.ceil(54 / 5) + 1
@@ -98,11 +80,13 @@ def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
     """Shares within six standard deviations of a binomial distribution, for any seed."""
     rows, length, share = 400, 53, 0.15
     generator = np.random.default_rng(seed)
+    masked = stream()
     ordinary = np.zeros(41, dtype=bool)
     ordinary[5:40] = True
+    masked.ordinary, masked.mask, masked.padding = ordinary, 2, 40
     ids = generator.integers(0, 41, (rows, length))
     ids[:, 0] = 5
-    batch = Masking(share, 2, ordinary).hide(ids, generator)
+    batch = masked.hide(ids, generator)
     chosen, hidden = batch.target_valid.numpy(), batch.source.numpy()
     counts = ordinary[ids].sum(axis=1)
     assert chosen.sum(axis=1).tolist() == [max(1, round(share * count)) for count in counts]
@@ -111,10 +95,10 @@ def test_what_is_chosen_and_what_becomes_of_it(seed: int) -> None:
     assert (batch.target_out.numpy() == ids).all()
     assert (batch.source_valid.numpy() == (ids != 40)).all()
     total, now = int(chosen.sum()), hidden[chosen]
-    masked = now == 2
-    assert ordinary[now[~masked]].all()
+    is_mask = now == 2
+    assert ordinary[now[~is_mask]].all()
     stays = 0.1 + 0.1 / 35  # a replacement may be the token itself
-    for number, expected in ((masked.sum(), 0.8), ((now == ids[chosen]).sum(), stays)):
+    for number, expected in ((is_mask.sum(), 0.8), ((now == ids[chosen]).sum(), stays)):
         assert abs(number - expected * total) < 6 * math.sqrt(expected * (1 - expected) * total)
     # Every place is as likely as another.
     where = chosen[ordinary[ids]].mean()

@@ -1,104 +1,97 @@
-"""The store gives back what was put in, and only when all of it was."""
+"""Stores of pairs, of plain text and of word alignments give back what was put in, and only when all of it was."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import MARKED, StoreWriter, TokenStore, open_store, store_matches
-from limelight.errors import RunError
-
-texts = st.text(max_size=20)
-pairs = st.tuples(
-    st.lists(st.integers(0, 70_000), max_size=9), st.lists(st.integers(0, 70_000), max_size=9), texts, texts
+from limelight.batching.store import (
+    AlignmentStore,
+    AlignmentWriter,
+    SideForms,
+    StoreWriter,
+    TextStore,
+    TextWriter,
+    TokenStore,
+    open_alignments,
+    open_store,
+    open_text_store,
+    store_matches,
 )
-groups = st.lists(st.lists(pairs, max_size=5), max_size=4)
+from limelight.errors import RunError
+from limelight.text.marked_pairs import Link
 
-
-def write(folder: Path, *rows: tuple, vocabulary_size: int = 70_001, fingerprint: str = "print") -> TokenStore:
-    with StoreWriter(folder, vocabulary_size=vocabulary_size) as writer:
-        if rows:
-            writer.append(*map(list, zip(*rows, strict=True)))
-        return writer.close(fingerprint)
-
-
+END, UNKNOWN = 0, 1
+ids, texts = st.lists(st.integers(0, 70_000), max_size=9), st.text(max_size=20)
+groups = st.lists(st.lists(st.tuples(ids, ids, texts, texts), max_size=5), max_size=4)
+links = st.lists(st.builds(Link, st.integers(0, 0x7FFF), st.integers(0, 0x7FFF), st.booleans()), max_size=9)
+SIDES = (SideForms({"cat": ["cats"]}, ["the"]), SideForms({"Katze": ["Katzen"], "貓": []}, ["die", "der"]))
 ONE = ([3, 4, 5], [6], "drei Wörter hier", "one")
 TWO = ([], [7, 8], "", "日本")
 
 
-@given(groups)
-def test_what_goes_in_comes_out(tmp_path_factory: pytest.TempPathFactory, written: list[list[tuple]]) -> None:
-    folder = tmp_path_factory.mktemp("store") / "train-0"
+def write_pairs(folder: Path, *rows: tuple[Any, ...]) -> TokenStore:
     with StoreWriter(folder, vocabulary_size=70_001) as writer:
+        writer.append(*map(list, zip(*rows or (ONE, TWO), strict=True)), [True, False])
+        return writer.close("print")
+
+
+def write_text(folder: Path, *written: tuple[list[int], bool]) -> TextStore:
+    with TextWriter(folder, vocabulary_size=70_001) as writer:
+        for number, (row, ends) in enumerate(written or [([5, 6], True)]):
+            writer.append(row, ends=ends, characters=number, utf8_bytes=2 * number)
+        return writer.close("print")
+
+
+def write_links(folder: Path, *rows: list[Link]) -> AlignmentStore:
+    with AlignmentWriter(folder) as writer:
+        writer.append((rows or ([Link(1, 2), Link(3, 4)], [], [Link(5, 6)]))[:2])
+        writer.append(rows[2:])
+        return writer.close("print", SIDES)
+
+
+@given(groups)
+def test_pairs(tmp_path_factory: pytest.TempPathFactory, written: list[list[tuple[Any, ...]]]) -> None:
+    with StoreWriter(tmp_path_factory.mktemp("store") / "train-0", vocabulary_size=70_001) as writer:
         for group in written:
             writer.append(*([row[part] for row in group] for part in range(4)))
         store = writer.close("print")
     expected = [row for group in written for row in group]
     assert len(store) == len(expected)
-    assert [(store.sources[row].tolist(), store.targets[row].tolist()) for row in range(len(store))] == [
-        (source, target) for source, target, _, _ in expected
-    ]
-    assert store.texts(np.arange(len(expected))) == ([row[2] for row in expected], [row[3] for row in expected])
+    for row, (source, target, *both) in enumerate(expected):
+        assert (store.sources[row].tolist(), store.targets[row].tolist()) == (source, target)
+        assert store.reversed().text(row) == tuple(both[::-1])
     assert store.sources.lengths().tolist() == [len(row[0]) for row in expected]
 
 
-def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
-    folder = tmp_path / "s"
-
-    def interrupted() -> None:
-        with StoreWriter(folder, vocabulary_size=90) as writer:
-            writer.append(*([part] for part in ONE))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
-    assert not store_matches(folder, "print")
-
-
-@pytest.mark.parametrize("rows", [1, 3000])
-def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
-    """Met when the buffer is full, or only when it is brought to the disk."""
-    folder = tmp_path / "s"
-    write(folder, ONE)
-
-    def fill() -> None:
-        with StoreWriter(folder, vocabulary_size=90) as writer:
-            writer._files["source_text.values"].close()
-            writer._files["source_text.values"] = open("/dev/full", "wb")  # noqa: SIM115
-            for _ in range(rows):
-                writer.append(*([part] for part in ONE))
-            writer.close("print")
-
-    with pytest.raises(RunError, match=f"{folder}: cannot be written: No space left on device; nothing is lost"):
-        fill()
-    assert open_store(folder).sources[0].tolist() == ONE[0]
-    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+@given(st.lists(st.tuples(st.lists(st.integers(1, 70_000), max_size=9), st.booleans()), min_size=1, max_size=9))
+def test_plain_text(tmp_path_factory: pytest.TempPathFactory, written: list[tuple[list[int], bool]]) -> None:
+    folder = tmp_path_factory.mktemp("store") / "text"
+    store = write_text(folder, *written)
+    expected = [END, *(piece for row, ends in written for piece in [*row, *[END] * ends])]
+    assert store.ids.tolist() == expected
+    assert isinstance(store.ids, np.memmap)
+    assert (store.documents, store.unknown) == (sum(ends for _, ends in written), expected.count(UNKNOWN))
+    assert (store.characters, store.utf8_bytes) == (sum(range(len(written))), 2 * sum(range(len(written))))
+    assert store_matches(folder, "print")
+    assert not store_matches(folder, "another")
 
 
-@pytest.mark.parametrize("part", ["source.values", "target.offsets", "source_text.values", "target_text.offsets"])
-@pytest.mark.parametrize("left", [0, 1, 8])
-def test_a_file_that_is_cut_off_is_refused(part: str, left: int, tmp_path: Path) -> None:
-    write(tmp_path / "s", ONE, TWO)
-    path = tmp_path / "s" / part
-    path.write_bytes(path.read_bytes()[:left])
-    with pytest.raises(RunError, match=r"incomplete|cannot be read|different numbers") as caught:
-        open_store(tmp_path / "s")
-    assert "it is created again" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", "7", json.dumps({"version": 1, "dtype": "O"}), json.dumps({"dtype": "<u2"})]
-)
-def test_a_strange_description_is_refused(text: str, tmp_path: Path) -> None:
-    write(tmp_path / "s", ONE)
-    (tmp_path / "s" / "store.json").write_text(text)
-    assert not store_matches(tmp_path / "s", "print")
-    with pytest.raises(RunError, match="not a description of a store"):
-        open_store(tmp_path / "s")
+@given(st.lists(links, min_size=1, max_size=6))
+def test_alignments_in_both_directions(tmp_path_factory: pytest.TempPathFactory, rows: list[list[Link]]) -> None:
+    store = write_links(tmp_path_factory.mktemp("words") / "w", *rows)
+    turned = store.reversed()
+    for row, expected in enumerate(rows):
+        assert store.of(row).links == expected
+        assert turned.of(row).links == [Link(target, source, sure) for source, target, sure in expected]
+    assert len(store) == len(rows)
+    forms, back = store.of(0).forms, turned.of(0).forms
+    assert (forms.related, back.related) == ({"Katze": ["Katzen"], "貓": []}, {"cat": ["cats"]})
+    assert forms.common == back.common[::-1] == (frozenset({"the"}), frozenset({"die", "der"}))
 
 
 def test_marked_rows_are_known_by_their_numbers_both_ways_round(tmp_path: Path) -> None:
@@ -106,19 +99,62 @@ def test_marked_rows_are_known_by_their_numbers_both_ways_round(tmp_path: Path) 
         for marked in ([True, False, True], [], [False, False, True]):
             writer.append(*map(list, zip(ONE, ONE, TWO, strict=True)), marked)
         store = writer.close("print")
-    assert len(store) == 9
-    for found in (store, store.reversed(), open_store(tmp_path / "s")):
+    for found in (store, store.reversed()):
         assert found.marked.tolist() == [0, 2, 8]
-        rows = np.array([8, 3, 0, 7, 2])
-        assert found.are_marked(rows).tolist() == [True, False, True, False, True]
+        assert found.are_marked(np.array([8, 3, 0, 7, 2])).tolist() == [True, False, True, False, True]
 
 
-@pytest.mark.parametrize("size", [0, 8, 9])
-def test_a_damaged_list_of_marked_rows_is_refused(size: int, tmp_path: Path) -> None:
-    with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
-        writer.append(*map(list, zip(ONE, ONE, TWO, strict=True)), [True, False, True])
-        writer.close("print")
-    path = tmp_path / "s" / MARKED
-    path.write_bytes(path.read_bytes()[:size])
-    with pytest.raises(RunError, match="delete the folder; it is created again"):
-        open_store(tmp_path / "s")
+def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
+            writer.append(*([part] for part in ONE))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("rows", [1, 3000])
+def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
+    """Met when the buffer is full, or only when it is brought to the disk."""
+    write_pairs(tmp_path / "s")
+
+    def fill() -> None:
+        with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
+            writer._files["source_text.values"] = writer._open.enter_context(open("/dev/full", "wb"))  # noqa: SIM115
+            for _ in range(rows):
+                writer.append(*([part] for part in ONE))
+            writer.close("print")
+
+    with pytest.raises(RunError, match="s: cannot be written: No space left on device; nothing is lost"):
+        fill()
+    assert open_store(tmp_path / "s").sources[0].tolist() == ONE[0]
+    assert [path.name for path in tmp_path.iterdir()] == ["s"]
+
+
+FILES = {
+    "pairs": "source.values target.offsets source_text.values target_text.offsets marked.rows store.json",
+    "text": "text.ids store.json",
+    "links": "links.values links.offsets forms.json store.json",
+}
+WAYS: dict[str, tuple[Callable[[Path], object], Callable[[Path], object]]] = {
+    "pairs": (write_pairs, open_store),
+    "text": (write_text, open_text_store),
+    "links": (write_links, open_alignments),
+}
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in FILES.items() for name in names.split()])
+@pytest.mark.parametrize("content", [b"", b"[1]", b"{}", b'{"version": 1, "dtype": "O"}', b"\xff" * 40, None])
+def test_damage_is_found_and_told_with_the_remedy(kind: str, name: str, content: bytes | None, tmp_path: Path) -> None:
+    """The last one is a file that is cut off."""
+    write, read = WAYS[kind]
+    write(tmp_path / "s")
+    path = tmp_path / "s" / name
+    path.write_bytes(path.read_bytes()[:-1] if content is None else content)
+    with pytest.raises(RunError, match=r"s: incomplete or damaged .*; delete the folder; it is created again"):
+        read(tmp_path / "s")
+    path.unlink()
+    with pytest.raises(RunError, match="s: incomplete or damaged"):
+        read(tmp_path / "s")

@@ -1,146 +1,156 @@
-"""The stream: a pure function of corpora, seed and position."""
+"""Every stream is a pure function of text, settings, seed and position, with plans that tell the size of batches."""
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from itertools import islice
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import closing, suppress
+from itertools import islice, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from limelight.batching.batch import Batch
+from limelight.batching.blocks import BlockStream
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.batching.stream import BatchStream, Chunk, Position, Relay
+from limelight.batching.stream import BatchStream, Chunk, LabelStream, OneProcess, Position, Stream
 from limelight.config import AugmentationConfig
 from limelight.errors import UserError
 from limelight.text.augmentation import ALIGNED, Languages
 from limelight.tokens import Tokenizers
+from tests.batching import test_masking
+from tests.batching.helpers import BEGINNING, LETTERS, Letters, epoch_of, same, store_of, taken
 
-BEGINNING = Position()
 RATES = dict.fromkeys(
     AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
 )  # `Letters` has no reserved tokens
-EN_DE = Languages("en", "de")
-SIZES = (23, 40, 7)  # pairs in each corpus
+TEXT = np.arange(173, dtype="<u2")
 WEIGHTS = (2.0, 0.5, 1.5)
+Make = Callable[[Path, int], Stream]
 
 
-class Letters:
-    """A token for each letter; sampling drops letters, as the seed says."""
-
-    kind, size, padding = "letters", 41, 40
-
-    def encode(self, text: str) -> list[int]:
-        return [2 + ord(letter) % 37 for letter in text]
-
-    def encode_batch(self, texts):
-        return [self.encode(text) for text in texts]
-
-    def encode_sampled(self, texts, *, amount, seed):
-        generator = torch.Generator().manual_seed(seed)
-        kept = [torch.rand(len(text) + 1, generator=generator)[1:] >= amount for text in texts]
-        return [[piece for piece, keep in zip(self.encode(text), keeps, strict=True) if keep]
-                for text, keeps in zip(texts, kept, strict=True)]  # fmt: skip
-
-    def decode(self, ids):
-        raise NotImplementedError
-
-    pieces = word_of = save = reserved_id = decode
+def stores_in(folder: Path) -> list[TokenStore]:
+    """Sources are a mark and their number, so that each can be told from every other."""
+    stores = []
+    for mark, count in zip("abc", (23, 40, 7), strict=True):
+        sources = [mark + str(number) for number in range(count)]
+        stores.append(store_of(folder / mark, sources, [each * (1 + n % 5) for n, each in enumerate(sources)]))
+    return stores
 
 
-LETTERS = Tokenizers(Letters(), Letters())
+def stream_of(stores: list[TokenStore], seed: int = 5, **drawing: object) -> BatchStream:
+    views = [
+        View(store, weight, languages=Languages("en", "de")) for store, weight in zip(stores, WEIGHTS, strict=True)
+    ]
+    return BatchStream(views, LETTERS, tokens=40, seed=seed, chunk_pairs=19, drawing=Drawing(max_length=30, **drawing))
 
 
-def store(folder: Path, count: int, mark: str) -> TokenStore:
-    """Sources are the mark and their number, so that each can be told from every other."""
-    sources = [mark + str(number) for number in range(count)]
-    targets = [source * (1 + number % 5) for number, source in enumerate(sources)]
-    with StoreWriter(folder, vocabulary_size=41) as writer:
-        writer.append(LETTERS.source.encode_batch(sources), LETTERS.target.encode_batch(targets), sources, targets)
-        return writer.close("")
+def labels(folder: Path, seed: int) -> LabelStream:
+    texts = [f"a{number}" for number in range(50)]
+    with StoreWriter(folder / "store", vocabulary_size=50) as writer:
+        writer.append(LETTERS.source.encode_batch(texts), [[number] for number in range(50)], texts, texts)
+        return LabelStream([View(writer.close(""))], LETTERS, tokens=40, seed=seed, chunk_pairs=19)
+
+
+STREAMS: dict[str, Make] = {
+    "stored pairs": lambda folder, seed: stream_of(stores_in(folder), seed),
+    "varied pairs": lambda folder, seed: stream_of(stores_in(folder), seed, sampling=0.3, rates=RATES),
+    "labels": labels,
+    "shuffled blocks": lambda _, seed: BlockStream(TEXT, tokens=21, block=5, seed=seed),
+    "continuous blocks": lambda _, seed: BlockStream(TEXT, tokens=21, block=5, seed=seed, continuous=True),
+    "masked": lambda _, seed: test_masking.stream(seed=seed),
+}
+
+
+@pytest.fixture(params=STREAMS)
+def make(request: pytest.FixtureRequest) -> Make:
+    return STREAMS[request.param]
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> list[TokenStore]:
-    folder = tmp_path_factory.mktemp("stores")
-    return [store(folder / mark, count, mark) for mark, count in zip("abc", SIZES, strict=True)]
+    return stores_in(tmp_path_factory.mktemp("stores"))
 
 
-def stream(stores: list[TokenStore], **changed: object) -> BatchStream:
-    settings = {"tokens": 40, "seed": 5, "chunk_pairs": 19, "sampling": 0.3, "weights": WEIGHTS, **changed}
-    drawing = Drawing(settings.pop("sampling"), settings.pop("rates", {}), max_length=30)
-    return BatchStream(views(stores, settings.pop("weights")), LETTERS, drawing=drawing, **settings)
+def test_from_every_position_the_rest_is_the_same(make: Make, seed: int, tmp_path: Path) -> None:
+    """Over the borders of chunks and of an epoch; positions rise; torch's generator is neither used nor moved."""
+    stream, state = make(tmp_path, seed), torch.get_rng_state()
+    whole = taken(stream, 60)
+    assert whole[-1][1].epoch >= 1
+    assert all(one < other for (_, one), (_, other) in pairwise(whole))
+    torch.manual_seed(seed + 1)
+    for number in range(0, len(whole) - 12, 7):
+        again = taken(stream, 12, whole[number][1])
+        assert all(same(one, other) for one, other in zip(again, whole[number + 1 :], strict=False))
+    torch.manual_seed(seed)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
-def views(stores: list[TokenStore], weights: Sequence[float] = WEIGHTS) -> list[View]:
-    return [View(store, weight, languages=EN_DE) for store, weight in zip(stores, weights, strict=True)]
+def test_a_seed_and_an_epoch_are_an_order(make: Make, seed: int, tmp_path: Path) -> None:
+    """But for text that is read in order."""
+    orders = set()
+    for number, epoch in ((seed, 0), (seed, 1), (seed + 1, 0)):
+        (folder := tmp_path / f"{number}-{epoch}").mkdir()
+        found = taken(make(folder, number), 3, Position(epoch))
+        orders.add(str([(batch.source.tolist(), batch.target_out.tolist()) for batch, _ in found]))
+    assert len(orders) == (1 if make is STREAMS["continuous blocks"] else 3)
 
 
-def take(
-    stream: BatchStream, position: Position = BEGINNING, *, epochs: int, most: int = 10**9
-) -> list[tuple[Position, Batch, Position]]:
-    """Position before, batch, position after, until so many epochs are over, or there are so many batches."""
-    found = []
-    batches = stream.batches(position)
-    for batch, after in batches:
-        found.append((position, batch, after))
-        position = after
-        if position.epoch == epochs or len(found) == most:
-            break
-    batches.close()
-    return found
-
-
-def same(one: Batch, other: Batch) -> bool:
-    return all(torch.equal(getattr(one, name), getattr(other, name)) for name in Batch.__slots__[:5])
-
-
-def sources_in(batches: list[Batch]) -> Counter[tuple[int, ...]]:
-    return Counter(
-        tuple(row[valid].tolist())
-        for batch in batches
-        for row, valid in zip(batch.source, batch.source_valid, strict=True)
-    )
+def test_plans_tell_the_size_of_their_batches_and_an_epoch_their_number(make: Make, seed: int, tmp_path: Path) -> None:
+    stream, count = make(tmp_path, seed), 0
+    with closing(stream.plans(BEGINNING)) as plans:
+        for plan, after in plans:
+            batch, count = plan.make(), count + 1
+            assert plan.target_tokens == batch.target_tokens
+            assert 0 <= plan.positions - batch.positions <= len(batch.target_out)  # of labels it is an estimate
+            if after.epoch:
+                break
+    if make not in (STREAMS["varied pairs"], labels):  # which is counted before rows are varied
+        assert stream.batches_per_epoch() == pytest.approx(count, rel=0.3, abs=1)
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_processes_take_turns_in_making_chunks(stores: list[TokenStore], size: int) -> None:
     """Threads stand for processes; all get the stream of one."""
-    expected = take(stream(stores), epochs=2)
-    meeting, passed, made = threading.Barrier(size, timeout=60), dict[int, Chunk | None](), [0] * size
+    expected = taken(stream_of(stores, sampling=0.3), 50)
+    meeting, passed, made = threading.Barrier(size, timeout=60), dict[int, Chunk](), [0] * size
 
-    class Turns(Relay):
+    class Turns(OneProcess):
         def __init__(self, rank: int) -> None:
             self.rank, self.size = rank, size
 
-        def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
-            if maker == self.rank:
-                made[maker] += chunk is not None
-                passed[maker] = chunk
-            meeting.wait()
-            received = passed[maker]
-            meeting.wait()
-            return received
+        def exchange(self, own: Iterator[Chunk]) -> Iterator[Chunk]:
+            while True:
+                for maker in range(self.size):
+                    if maker == self.rank:
+                        with suppress(CancelledError):  # the stream is closed
+                            passed[maker] = next(own)
+                            made[maker] += 1
+                    meeting.wait()
+                    received = passed[maker]
+                    meeting.wait()
+                    yield received
 
     def seen(rank: int) -> list[tuple[Batch, Position]]:
-        with closing(stream(stores).plans(BEGINNING, Turns(rank))) as plans:
+        with closing(stream_of(stores, sampling=0.3).plans(BEGINNING, Turns(rank))) as plans:
             return [(plan.make(), after) for plan, after in islice(plans, len(expected))]
 
     with ThreadPoolExecutor(size) as processes:
         for found in processes.map(seen, range(size)):
-            assert [after for _, after in found] == [after for _, _, after in expected]
-            assert all(same(batch, other) for (batch, _), (_, other, _) in zip(found, expected, strict=True))
+            assert all(same(one, other) for one, other in zip(found, expected, strict=True))
     assert max(made) - min(made) <= 1 <= min(made)
 
 
 def test_each_corpus_is_seen_as_often_as_its_weight_says(stores: list[TokenStore]) -> None:
-    found = take(stream(stores, sampling=0.0), epochs=2)
     for epoch in range(2):
-        seen = sources_in([batch for position, batch, _ in found if position.epoch == epoch])
+        seen = Counter(
+            tuple(row[valid].tolist())
+            for batch in epoch_of(stream_of(stores), epoch)
+            for row, valid in zip(batch.source, batch.source_valid, strict=True)
+        )
         of_corpus = [[seen[(*corpus.sources[row].tolist(), 0)] for row in range(len(corpus))] for corpus in stores]
         assert of_corpus[0] == [2] * 23
         assert sorted(of_corpus[1]) == [0] * 20 + [1] * 20
@@ -148,12 +158,18 @@ def test_each_corpus_is_seen_as_often_as_its_weight_says(stores: list[TokenStore
         assert sum(seen.values()) == sum(map(sum, of_corpus))
 
 
+def test_an_epoch_has_every_text_with_its_label(seed: int, tmp_path: Path) -> None:
+    rows = [
+        (int(label), ids[valid].tolist())
+        for batch in epoch_of(labels(tmp_path, seed))
+        for label, ids, valid in zip(batch.target_out[:, 0], batch.source, batch.source_valid, strict=True)
+    ]
+    assert sorted(rows) == [(number, [*LETTERS.source.encode(f"a{number}"), 0]) for number in range(50)]
+
+
 @pytest.mark.parametrize("batches_taken", [0, 1, 5])
 def test_no_thread_is_left_when_the_stream_is_closed(stores: list[TokenStore], batches_taken: int) -> None:
-    batches = stream(stores).batches(Position())
-    for _ in range(batches_taken):
-        next(batches)
-    batches.close()
+    taken(stream_of(stores, sampling=0.3), batches_taken)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
 
 
@@ -162,11 +178,11 @@ def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> 
         def encode_sampled(self, texts, *, amount, seed):
             raise OSError("disk gone")
 
-    broken = BatchStream(views(stores), Tokenizers(Broken(), Broken()), tokens=40, seed=1, drawing=Drawing(0.1))
+    broken = BatchStream([View(stores[0])], Tokenizers(Broken(), Broken()), tokens=40, seed=1, drawing=Drawing(0.1))
     with pytest.raises(OSError, match="disk gone"):
-        next(broken.batches(Position()))
+        taken(broken, 1)
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nothing to train on: no pair is left"):
-        stream([store(tmp_path / "s", 0, "x")], weights=[1.0])
+        BatchStream([View(store_of(tmp_path / "s", [], []))], LETTERS, tokens=40, seed=1)

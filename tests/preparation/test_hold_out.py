@@ -40,7 +40,7 @@ def sides_of(path: Path) -> Sides:
 
 def stored(run: Path, number: int = 0) -> Sides:
     store = open_store(run / "data" / f"train-{number}")
-    return list(zip(*store.texts(np.arange(len(store))), strict=True))
+    return list(map(tuple, store.texts(np.arange(len(store)))))
 
 
 @pytest.fixture(scope="module")

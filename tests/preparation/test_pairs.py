@@ -45,7 +45,7 @@ def test_everything_that_was_read_is_in_the_store(config: RunConfig, tmp_path: P
     found, said = prepared(config, tmp_path / "run")
     lines = [line.split("\t") for line in text_of(config).decode().splitlines()]
     store = found.stores[0]
-    assert store.texts(np.arange(len(store))) == ([line[0] for line in lines], [line[1] for line in lines])
+    assert store.texts(np.arange(len(store))) == [(line[0], line[1]) for line in lines]
     encode = found.tokenizers.source.encode
     assert [store.sources[row].tolist() for row in range(len(store))] == [encode(line[0]) for line in lines]
     assert [pair.line for pair in found.valid[0]] == list(range(1, 8))

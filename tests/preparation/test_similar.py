@@ -51,10 +51,10 @@ def test_the_target_of_the_similar_pair_follows_the_source(tmp_path: Path) -> No
         *(f"{PAIRS[row][0]}{SIMILAR_MARK}{PAIRS[other][1]}" for row, other in enumerate((1, 2, 1))), PAIRS[3][0]
     ]  # fmt: skip
     assert [each.pair.target for each in drawn] == [target for _, target in PAIRS]
-    rows = varied_rows(views, chosen, BOTH, how, (1, 2))
+    rows = varied_rows(views, BOTH, how, chosen, (1, 2))
     separator = TOKENIZER.reserved_id(SIMILAR)
     assert rows.sources[0].tolist() == [*TOKENIZER.encode(PAIRS[0][0]), separator, *TOKENIZER.encode(PAIRS[1][1])]
     short = Drawing(rates={"memory": 1.0}, max_length=30)
-    assert varied_rows(views, chosen, BOTH, short, (1, 2)).sources[0].tolist() == TOKENIZER.encode(PAIRS[0][0])
+    assert varied_rows(views, BOTH, short, chosen, (1, 2)).sources[0].tolist() == TOKENIZER.encode(PAIRS[0][0])
     other = [View(made, similar=None)]
     assert all(not each.applied for each in augmented_pairs(other, chosen, texts_of(other, chosen), how, seed=1))

@@ -82,18 +82,6 @@ def test_it_refuses_to_sample() -> None:
         tokenizer.encode_sampled(["a"], amount=0.1, seed=1)
 
 
-@given(texts)
-def test_what_is_loaded_does_what_was_saved(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    folder = tmp_path_factory.mktemp("tokenizer")
-    saved = train([text, "x"])
-    saved.save(folder)
-    loaded = load_tokenizer(folder)
-    assert loaded.encode(text) == saved.encode(text)
-    assert loaded.pieces(range(loaded.size)) == saved.pieces(range(saved.size))
-    assert sorted(path.name for path in folder.iterdir()) == ["characters.txt", "tokenizer.yaml"]
-    assert (folder / "characters.txt").read_bytes().decode() == "".join(sorted({*text, "x"}))
-
-
 @pytest.mark.parametrize(
     ("model", "reserved", "message"),
     [

@@ -12,7 +12,6 @@ import sentencepiece
 from limelight.errors import UserError
 from limelight.tokens import (
     ListedTokenizer,
-    Tokenizer,
     Tokenizers,
     load_tokenizers,
     save_tokenizers,
@@ -53,15 +52,6 @@ def pieces(model: bytes) -> list[str]:
 @pytest.fixture(scope="module")
 def tokenizer(model: bytes, pieces: list[str]) -> ListedTokenizer:
     return ListedTokenizer(listed_model(model, pieces), reserved=["<x>", ">>deu<<"])
-
-
-def test_it_is_a_tokenizer(tokenizer: ListedTokenizer, pieces: list[str]) -> None:
-    assert isinstance(tokenizer, Tokenizer)
-    assert tokenizer.size == len(pieces) + 1
-    assert tokenizer.padding == len(pieces)
-    assert tokenizer.pieces(range(tokenizer.size)) == [*pieces, "<pad>"]
-    with pytest.raises(ValueError, match="is not in this vocabulary"):
-        tokenizer.pieces([tokenizer.size])
 
 
 @pytest.mark.parametrize("rules", ["identity", "nmt_nfkc", "nfkc_cf"])

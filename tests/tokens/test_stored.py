@@ -66,13 +66,9 @@ def test_half_a_set_of_tokenizers_is_refused(
         load_tokenizers(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [("bpe", r"spm\.model: not a sentencepiece model")],
-)
-def test_a_model_file_that_is_none_is_named(kind: str, message: str, tmp_path: Path) -> None:
-    write_stored(StoredTokenizer(kind, 40, (), b"well described nonsense"), tmp_path)
-    with pytest.raises(UserError, match=message):
+def test_a_model_file_that_is_none_is_named(tmp_path: Path) -> None:
+    write_stored(StoredTokenizer("bpe", 40, (), b"well described nonsense"), tmp_path)
+    with pytest.raises(UserError, match=r"spm\.model: not a sentencepiece model"):
         load_tokenizer(tmp_path)
 
 
@@ -83,15 +79,4 @@ def test_another_number_of_pieces_is_refused(trained: dict[str, Tokenizer], tmp_
     path.write_text(yaml.safe_dump(described | {"pieces": 77, "padding": 77}))
     count = trained["bpe"].padding
     with pytest.raises(UserError, match=rf"tokenizer\.yaml: 77 pieces, but the model file has {count}"):
-        load_tokenizer(tmp_path)
-
-
-@pytest.mark.parametrize("position", [0, 0.3, 0.7, 0.999])
-def test_any_flipped_bit_is_noticed(position: float, trained: dict[str, Tokenizer], tmp_path: Path) -> None:
-    trained["unigram"].save(tmp_path)
-    path = tmp_path / "spm.model"
-    content = bytearray(path.read_bytes())
-    content[int(position * len(content))] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(UserError, match="SHA-256 differs"):
         load_tokenizer(tmp_path)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from limelight.errors import UserError
-from limelight.tokens import LINE, MASK, PLACEHOLDERS, Tokenizer, normalize, train_tokenizer
+from limelight.tokens import LINE, MASK, Tokenizer, normalize, train_tokenizer
 from limelight.tokens.text import (
     RESERVED,
     decode_text,
@@ -62,18 +62,6 @@ def test_texts_of_whole_lines_can_be_encoded_one_by_one(kind: str, one: str, oth
     assert encode_text(tokenizer, f"{one}\n") + encode_text(tokenizer, other) == together
     assert encode_texts(tokenizer, [one, other]) == [encode_text(tokenizer, one), encode_text(tokenizer, other)]
     assert encode_texts(tokenizer, []) == []
-
-
-@pytest.mark.parametrize("kind", TOKENIZERS)
-def test_reserved_pieces_are_found_and_never_split(kind: str) -> None:
-    tokenizer = TOKENIZERS[kind]
-    for piece in PLACEHOLDERS:
-        assert tokenizer.pieces([reserved_id(tokenizer, piece)]) == [piece]
-        assert reserved_id(tokenizer, piece) not in tokenizer.encode(f"the {piece} cat")
-    for piece in RESERVED:
-        assert tokenizer.pieces([reserved_id(tokenizer, piece)]) == [piece]
-        assert tokenizer.encode(f"the {piece} cat").count(reserved_id(tokenizer, piece)) == 1
-        assert tokenizer.encode(f"t{piece}c").count(reserved_id(tokenizer, piece)) == 1
 
 
 @pytest.mark.parametrize("kind", NORMALIZING)

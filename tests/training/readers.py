@@ -38,7 +38,7 @@ def write_labels(path: Path, count: int, first: int = 0) -> str:
 
 
 def label_run(folder: Path, model: EncoderOnlyConfig = READING, **training: Any) -> RunConfig:
-    """Twelve updates; dropout, subword sampling, accumulation and clipping on; more than one epoch."""
+    """Twelve updates; dropout, accumulation and clipping on; more than one epoch."""
     folder.mkdir(exist_ok=True)
     settings = {
         "max_steps": 12, "learning_rate": 5e-3, "warmup": 4, "accumulate": 2, "validate_every": 4,
@@ -51,7 +51,7 @@ def label_run(folder: Path, model: EncoderOnlyConfig = READING, **training: Any)
             train=(Corpus(files=(write_labels(folder / "train.tsv", 67),)),),
             valid=(Corpus(files=(write_labels(folder / "valid.tsv", 11, first=500),)),),
         ),
-        tokens=TokensConfig(vocabulary_size=70, sampling=0.2, byte_fallback=False),
+        tokens=TokensConfig(vocabulary_size=70, byte_fallback=False),
         batching=BatchingConfig(tokens=90, chunk_pairs=23),
         model=model,
         training=TrainingConfig(**{**settings, **training}),

@@ -78,10 +78,7 @@ def test_a_machine_that_cannot_compile_trains_without(tmp_path: Path, monkeypatc
     monkeypatch.setattr(update.Compiled, "compile", broken)
     said: list[str] = []
     assert compiled_or_none(make_model(transformer()), CPU, said.append) is None
-    assert said[1:] == [
-        "training.compile: the model cannot be compiled on this machine (RuntimeError: no C++ compiler); training "
-        "continues without"
-    ]
+    assert "cannot be compiled on this machine (no C++ compiler" in said[1]
     config = tiny_run(tmp_path / "text", max_steps=2, validate_every=2)
     go(config, tmp_path / "asked", compile=True)
     go(config, tmp_path / "plain")

@@ -1,5 +1,6 @@
 """The loss of a linear layer made in parts, against torch's own over all logits, in float64."""
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -7,8 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from limelight.config import TransformerConfig
+from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import loss as cross_entropy
-from limelight.training.optimization.loss import linear_cross_entropy
+from limelight.training.optimization.loss import batch_loss, linear_cross_entropy
+from tests.models.helpers import exact_model, random_batch
 
 ROWS, WIDTH, VOCAB = 23, 7, 31
 Inputs = tuple[Tensor, Tensor, Tensor | None, Tensor]
@@ -88,3 +92,33 @@ def test_half_precision_has_the_gradient_but_for_rounding(seed: int) -> None:
     for one, other in zip(found[1:], expected[1:], strict=True):
         assert one.dtype == torch.bfloat16
         assert (one.double() - other).norm() < 0.01 * other.norm()
+
+
+CONFIG = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
+
+
+@pytest.fixture
+def model(seed: int) -> Seq2Seq:
+    return exact_model(CONFIG)
+
+
+def looped(model: Seq2Seq, batch, smoothing: float) -> float:
+    """-sum q log p, q = (1 - e) on the true token and e / V on every token (Szegedy et al. 2016, section 7)."""
+    logits = model.project(model(batch)).tolist()
+    total = 0.0
+    for row, valid, out in zip(logits, batch.target_valid.tolist(), batch.target_out.tolist(), strict=True):
+        for scores, real, true in zip(row, valid, out, strict=True):
+            if not real:
+                continue
+            normalizer = math.log(math.fsum(math.exp(score) for score in scores))
+            for piece, score in enumerate(scores):
+                wanted = smoothing / len(scores) + (1 - smoothing) * (piece == true)
+                total -= wanted * (score - normalizer)
+    return total
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_the_loss_is_the_sum_a_loop_gives(smoothing: float, model: Seq2Seq) -> None:
+    batch = random_batch(model)
+    loss = batch_loss(model, batch, label_smoothing=smoothing)
+    assert loss.item() == pytest.approx(looped(model, batch, smoothing), rel=1e-5)

@@ -14,6 +14,7 @@ from limelight.training.checkpoints import keep
 from limelight.training.checkpoints.checkpoint import Progress, save_checkpoint
 from limelight.training.checkpoints.keep import (
     SNAPSHOTS,
+    average_weights,
     drop_snapshots,
     finish_model,
     keep_snapshot,
@@ -168,3 +169,14 @@ def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks:
     finish_model(run)
     assert run.report.final_models == [("update 2", True), ("the average of updates 1, 2", True)]
     assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == run.progress.to_json()
+
+
+def test_the_mean_of_each_tensor(seed: int, tmp_path: Path) -> None:
+    snapshots = [{"a": torch.randn(3, 5), "b": torch.randn(7)} for _ in range(3)]
+    for number, weights in enumerate(snapshots):
+        save_weights(tmp_path / str(number), weights)
+    mean = average_weights([tmp_path / str(number) for number in range(3)])
+    assert set(mean) == {"a", "b"}
+    for name, tensor in mean.items():
+        expected = sum(weights[name].double() for weights in snapshots) / 3
+        assert torch.equal(tensor, expected.float())

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,11 +120,10 @@ def test_lines_of_an_end_stay_if_it_was_reached(finished: str, kept: int, clock:
 
 
 def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path) -> None:
-    written = report._log
-    report._log = os.open("/dev/full", os.O_WRONLY)
+    assert report._log
+    report._log.close()
+    report._log = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
     with pytest.raises(
         RunError, match=f"{tmp_path}/log.jsonl: cannot be written: No space left on device; everything saved is intact"
     ):
         report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
-    os.close(report._log)
-    report._log = written

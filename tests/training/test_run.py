@@ -1,7 +1,6 @@
 """Which configuration a run is taken up with, and what is said to whom."""
 
 import json
-import os
 import signal
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.files import sha256
 from limelight.signals import Stopped
-from limelight.training.checkpoints.checkpoint import find_damage
 from limelight.training.checkpoints.lock import only_trainer
-from limelight.training.run import MAY_CHANGE, check_resumable, train
+from limelight.training.run import check_resumable, train
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
 
 UPDATE = "limelight.training.loop.update"
@@ -48,13 +46,6 @@ def test_other_settings_are_refused_and_every_one_is_listed(config: RunConfig, r
         assert f"{name} is {old} there, {new} here" in message
     assert "max_steps" not in message
     assert message.endswith("Leave them out, or give another --out")
-
-
-def test_bounds_may_change(config: RunConfig, run: Path) -> None:
-    changed = {"max_steps": 9, "max_minutes": 3.0, "patience": 7, "average": 1, "average_of": "best", "log_every": 3}
-    assert set(changed) <= MAY_CHANGE
-    wanted = with_training(config, **changed)
-    check_resumable(wanted, run)
 
 
 def test_a_run_that_nothing_would_end_is_refused(config: RunConfig, tmp_path: Path) -> None:
@@ -99,41 +90,6 @@ def test_a_second_trainer_touches_nothing(config: RunConfig, run: Path, capsys: 
     assert not (run / ".lock").exists()
 
 
-def test_a_signal_is_heard_within_a_backward_pass(
-    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of what is left when it comes, no gradient is computed any more."""
-    reached = []
-
-    def hear(_: object) -> None:
-        reached.append(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    monkeypatch.setattr("limelight.training.run._allow_signals", hear)
-    with pytest.raises(Stopped):
-        go(config, tmp_path / "run")
-    assert len(reached) == 1
-    assert find_damage(checkpoints_of(tmp_path / "run")[-1]) == ""
-
-
-def test_after_a_mistake_the_right_command_goes_into_the_same_folder(config: RunConfig, tmp_path: Path) -> None:
-    """Nothing is settled before text, vocabulary and model are known to be possible."""
-    folder = tmp_path / "run"
-    text = config.data.train[0].model_copy(update={"files": (str(tmp_path / "gone.tsv"),)})
-    with pytest.raises(UserError, match=r"gone\.tsv: there is no such file"):
-        go(config.model_copy(update={"data": config.data.model_copy(update={"train": (text,)})}), folder)
-    untied = config.model_copy(update={"tokens": config.tokens.model_copy(update={"joint": False})})
-    with pytest.raises(UserError, match="three-way"):
-        go(untied, folder)
-    learned = {"positions": "learned", "max_positions": 20}
-    with pytest.raises(UserError, match=r"batching\.max_length=256 is more than the 20 positions"):
-        go(config.model_copy(update={"model": config.model.model_copy(update=learned)}), folder)
-    assert not (folder / "config.yaml").exists()
-    assert go(config, folder).step == 2
-    assert load_config(folder / "config.yaml") == config
-    assert len(list((folder / "tokenizer").iterdir())) == 1  # the joint one, not those of the attempt before
-
-
 @pytest.mark.parametrize("failing", ["run_training", "loop.update"])
 def test_a_run_that_failed_before_its_first_update_takes_other_settings(
     failing: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,18 +131,6 @@ def test_nothing_left_to_do(config: RunConfig, tmp_path: Path, capsys: pytest.Ca
     del before[tmp_path / "run" / "config.yaml"], after[tmp_path / "run" / "config.yaml"]
     assert before == after
     assert go(config, tmp_path / "run", max_steps=3).step == 3
-
-
-def test_training_goes_on_without_the_text_it_was_made_from(
-    config: RunConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    go(config, tmp_path / "run")
-    Path(config.data.train[0].files[0]).unlink()
-    Path(config.data.valid[0].files[0]).unlink()
-    assert train(with_training(config, max_steps=3), tmp_path / "run").step == 3
-    said = capsys.readouterr().err
-    for name in ("train.tsv", "valid.tsv"):
-        assert f"{name} is gone; going on with the text that the run has kept of it" in said
 
 
 def test_without_validation_text_the_last_model_is_the_model(

@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -11,17 +12,20 @@ from limelight.config import TrainingConfig
 from limelight.files import PARTIAL
 from limelight.storage.layout import SNAPSHOTS, WEIGHTS, find_snapshots
 from limelight.storage.weights import read_weights
-from limelight.training.checkpoints.checkpoint import CHECKPOINTS
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress
 from limelight.training.checkpoints.keep import is_snapshot_due, thinned
 from tests.training.helpers import go, tiny_run
 from tests.training.interrupted import Killed, interruption, kill
 
 
-def due(training: TrainingConfig, updates: int, seconds: float = 1.0) -> list[int]:
-    """The updates that are due, of which each takes so many seconds."""
-    return [
-        step for step in range(1, updates + 1) if is_snapshot_due(training, step, seconds * (step - 1), seconds * step)
-    ]
+def due(updates: int, seconds: float = 1.0, **training: object) -> list[int]:
+    """The updates that are due, of which each takes so many seconds; an epoch has 300."""
+    config = SimpleNamespace(training=TrainingConfig(**training))
+    runs = (
+        SimpleNamespace(config=config, progress=Progress(step=step, seconds=seconds * step), epoch=300)
+        for step in range(1, updates + 1)
+    )
+    return [run.progress.step for run in runs if is_snapshot_due(run, run.progress.seconds - seconds)]
 
 
 def sums(run: Path) -> dict[int, str]:
@@ -37,19 +41,22 @@ def sums(run: Path) -> dict[int, str]:
     (1000, 4, [250, 500, 750, 1000]), (10, 4, [3, 5, 8, 10]), (3, 5, [1, 2, 3]), (7, 1, [7]), (9, 0, []),
 ])  # fmt: skip
 def test_by_updates_they_are_spread_evenly(steps, count, expected):
-    assert due(TrainingConfig(max_steps=steps, keep_snapshots=count), steps) == expected
+    assert due(steps, max_steps=steps, keep_snapshots=count) == expected
+
+
+def test_by_minutes_and_without_a_bound():
+    assert due(60, max_minutes=1, keep_snapshots=3) == [20, 40, 60]
+    assert due(1000, keep_snapshots=3) == [300, 600, 900]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
-def test_without_a_bound_they_stay_as_many_and_even(count):
-    training, there = TrainingConfig(keep_snapshots=count), []
+def test_those_that_stay_are_even(count):
+    there = []
     for step in range(1, 200):
-        if is_snapshot_due(training, step, 0.0, 0.0):
-            there = thinned({*there, step}, count)
-        at_the_end = thinned({*there, step}, count)
-        assert at_the_end[-1] == step
-        assert min(step, max(1, count // 2)) <= len(at_the_end) <= count
-        gaps = [after - before for before, after in zip([0, *at_the_end], at_the_end, strict=False)]
+        there = thinned({*there, step}, count)
+        assert there[-1] == step
+        assert min(step, max(1, count // 2)) <= len(there) <= count
+        gaps = [after - before for before, after in zip([0, *there], there, strict=False)]
         assert max(gaps) <= 4 * -(-step // count), "no part of the run is left out"
 
 

@@ -175,15 +175,15 @@ def make_blocks(rows: np.ndarray) -> Batch:
 
 
 def begun(row: Sequence[int]) -> list[int]:
-    """The tokens of a text with an end token before them; `make_batch` appends the other one."""
+    """The tokens of a text with an end token before them; `label_batch` appends the other one."""
     return [END, *row]
 
 
 def label_batch(texts: Rows | Ragged, labels: Sequence[int] | np.ndarray, *, padding: int) -> Batch:
     """A batch of `begun` rows, with the index of each row's label as the only target."""
-    batch = make_batch(texts, [[]] * len(texts), start=padding, end=END, source_padding=padding, target_padding=padding)
+    source, source_valid = pad_rows(texts, padding, end=END)
     numbers = torch.as_tensor(np.asarray(labels, dtype=np.int64))[:, None]
-    return replace(batch, target_in=batch.target_in[:, :0], target_out=numbers)
+    return Batch.of(source, source_valid, source[:, :0], numbers, torch.ones_like(numbers, dtype=torch.bool))
 
 
 def pad_rows(

@@ -1,13 +1,11 @@
 """Plain text as rows of equal length, and masked lines."""
 
-from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, count_batches, make_blocks
+from limelight.batching.batch import Batch, begun, count_batches, make_blocks, pad_rows
 from limelight.batching.drawing import Draw
 from limelight.batching.ragged import Ragged
 from limelight.batching.stream import Chunk, Position, Stream, cut_chunk
@@ -19,7 +17,10 @@ from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 class BlockStream(Stream):
     """Batches cut from one text; a pure function of (text, seed, position).
 
-    An epoch predicts every token once, except a few at the ends of the text.
+    An epoch predicts every token once, except a few at the ends of the text. Blocks are in random order, with different
+    boundaries in each epoch, and a block has no context from before it. `continuous`, each row reads its own part of
+    the text, block after block, and all epochs are equal: the state carried from the previous batch belongs to the same
+    text, except in the first batch of an epoch. The last batch may have shorter rows.
 
     Args:
         ids: (tokens,) the text, as in `TextStore`.
@@ -30,66 +31,37 @@ class BlockStream(Stream):
     Raises `UserError` for a text shorter than one block.
     """
 
-    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int) -> None:
+    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int = 0, continuous: bool = False) -> None:
         if len(ids) <= block:
             raise UserError(
                 f"the text to train on has {len(ids):,} tokens, the ends of documents counted, and a block takes "
                 f"{block + 1:,}; give more text, or a smaller batching.block"
             )
-        self.ids, self.block, self.seed = np.asarray(ids), block, seed
-        self.rows = max(1, tokens // block)
+        self.ids, self.block, self.seed, self.continuous = np.asarray(ids), block, seed, continuous
+        self.predicted, rows = len(ids) - 1, max(1, tokens // block)
+        self.rows = min(rows, self.predicted // block) if continuous else rows  # each row needs at least one block
 
-    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
-        starts = self._starts(place.epoch)
-        ends = np.minimum(np.arange(0, len(starts) + self.rows, self.rows), len(starts))
-        sizes = np.diff(ends) * self._widths(len(ends) - 1)
+    def _make(self, place: Position, draw: Draw) -> Chunk:
+        if self.continuous:
+            length = self.predicted // self.rows
+            first = np.arange(0, length, self.block)
+            starts = (first[:, None] + length * np.arange(self.rows)).reshape(-1)
+            widths = np.minimum(self.block, length - first)
+        else:
+            generator = np.random.default_rng([self.seed, place.epoch])
+            offset = int(generator.integers(min(self.block, self.predicted - self.block + 1)))
+            starts = offset + self.block * generator.permutation((self.predicted - offset) // self.block)
+            widths = np.full(-(-len(starts) // self.rows), self.block)
+        ends = np.minimum(self.rows * np.arange(len(widths) + 1), len(starts))
+        sizes = np.diff(ends) * widths
         return Chunk(Ragged(starts, ends), sizes, sizes)
 
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
         starts = chunk.batches[place.batch]
-        return cut_blocks(self.ids, starts, int(chunk.positions[place.batch]) // len(starts))
+        return _cut_blocks(self.ids, starts, int(chunk.positions[place.batch]) // len(starts))
 
     def batches_per_epoch(self) -> float:
-        return max(1.0, (len(self.ids) - 1) / (self.block * self.rows))
-
-    @abstractmethod
-    def _starts(self, epoch: int) -> np.ndarray:
-        """(blocks,) start of each block of the epoch, batch after batch; 8 bytes each."""
-
-    def _widths(self, batches: int) -> np.ndarray:
-        """(batches,) number of tokens that the rows of each batch of an epoch predict."""
-        return np.full(batches, self.block)
-
-
-class ShuffledBlocks(BlockStream):
-    """Blocks in random order, with different boundaries in each epoch. A block has no context from before it."""
-
-    def _starts(self, epoch: int) -> np.ndarray:
-        generator = np.random.default_rng([self.seed, epoch])
-        predicted = len(self.ids) - 1
-        offset = int(generator.integers(min(self.block, predicted - self.block + 1)))
-        return offset + self.block * generator.permutation((predicted - offset) // self.block)
-
-
-class ContinuousBlocks(BlockStream):
-    """Each row reads its own part of the text, block after block; all epochs are equal.
-
-    The state carried from the previous batch belongs to the same text, except in the first batch of an epoch. The last
-    batch may have shorter rows.
-    """
-
-    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int) -> None:
-        super().__init__(ids, tokens=tokens, block=block, seed=seed)
-        predicted = len(self.ids) - 1
-        self.rows = min(self.rows, predicted // block)  # each row needs at least one block
-        self.row_length = predicted // self.rows
-
-    def _starts(self, epoch: int) -> np.ndarray:
-        blocks = np.arange(0, self.row_length, self.block)
-        return (blocks[:, None] + self.row_length * np.arange(self.rows)).reshape(-1)
-
-    def _widths(self, batches: int) -> np.ndarray:
-        return np.minimum(self.block, self.row_length - self.block * np.arange(batches))
+        return max(1.0, self.predicted / (self.block * self.rows))
 
 
 def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Batch]:
@@ -97,16 +69,15 @@ def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Bat
 
     A remainder shorter than a block is a batch of one shorter row.
     """
-    ids, rows, predicted = np.asarray(ids), max(1, tokens // block), len(ids) - 1
-    whole = np.arange(0, predicted - block + 1, block)
-    for first in range(0, len(whole), rows):
-        yield cut_blocks(ids, whole[first : first + rows], block)
-    rest = predicted % block
+    ids, rows = np.asarray(ids), max(1, tokens // block)
+    whole, rest = divmod(len(ids) - 1, block)
+    for first in range(0, whole, rows):
+        yield _cut_blocks(ids, block * np.arange(first, min(first + rows, whole)), block)
     if rest:
-        yield cut_blocks(ids, np.array([predicted - rest]), rest)
+        yield make_blocks(ids[None, block * whole :])
 
 
-def cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
+def _cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
     """The blocks that begin at `starts` (rows,) and predict `width` tokens each."""
     return make_blocks(ids[starts[:, None] + np.arange(width + 1)])
 
@@ -115,47 +86,14 @@ _MASKED, _REPLACED = 0.8, 0.1  # shares of the chosen tokens; the rest stay unch
 _ENDS = 2  # end tokens of a row
 
 
-@dataclass(frozen=True, slots=True)
-class Masking:
-    """How tokens are chosen and masked.
-
-    A share of each row is chosen, rounded, at least one token. 80 % of the chosen tokens are replaced by the mask, 10 %
-    by a random ordinary token, and 10 % stay unchanged.
-    """
-
-    share: float
-    mask: int
-    ordinary: np.ndarray
-    """(size,) whether an id may be chosen, or drawn as a replacement."""
-
-    def chosen_of(self, counts: np.ndarray) -> np.ndarray:
-        """(rows,) number of chosen tokens of rows with so many ordinary tokens."""
-        return np.minimum(counts, np.maximum(1, np.rint(self.share * counts))).astype(np.int64)
-
-    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
-        """Choose and mask tokens. The source is the masked row; the target has the same positions.
-
-        Args:
-            ids: (batch, length), padded. Nothing is chosen in a row without ordinary tokens.
-        """
-        may = self.ordinary[ids]
-        wanted = self.chosen_of(may.sum(axis=1))
-        noise = np.where(may, generator.random(ids.shape), np.inf)
-        chosen = noise.argsort(axis=1).argsort(axis=1) < wanted[:, None]
-        targets = ids[chosen]
-        fate = generator.random(len(targets))
-        drawn = generator.choice(np.flatnonzero(self.ordinary), len(targets))
-        hidden = ids.copy()
-        hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
-        valid = ids != len(self.ordinary) - 1
-        return Batch.of(*map(torch.from_numpy, (hidden, valid, ids[:, :0], ids, chosen)))
-
-
 class MaskedStream(Stream):
     """Batches of the lines of a text; a pure function of (text, settings, position).
 
     A row is an end token, the tokens of a line, an end token. A line with more than `max_length` tokens, including both
     ends, is split into several rows. Lines without any ordinary token are left out.
+
+    A share of each row is chosen, rounded, at least one token. 80 % of the chosen tokens are replaced by the mask, 10 %
+    by a random ordinary token, and 10 % stay unchanged.
 
     Args:
         ids: (tokens,) the text, as in `TextStore`.
@@ -180,61 +118,69 @@ class MaskedStream(Stream):
     ) -> None:
         if max_length <= _ENDS:
             raise UserError(f"batching.max_length={max_length} leaves no room between the two ends of a row; raise it")
-        self.ids, self.padding = np.asarray(ids), tokenizer.padding
+        self.padding, self.mask, self.share = tokenizer.padding, reserved_id(tokenizer, MASK), share
         self.tokens, self.seed, self.chunk_rows = tokens, seed, chunk_rows
         breaks = np.zeros(tokenizer.size, dtype=bool)
         breaks[[END, reserved_id(tokenizer, LINE), *tokenizer.encode("\n")]] = True
         breaks[UNKNOWN] = False  # a line end missing from a vocabulary of characters
-        ordinary = np.zeros(tokenizer.size, dtype=bool)
-        ordinary[ordinary_pieces(tokenizer)] = True
-        self.masking = Masking(share, reserved_id(tokenizer, MASK), ordinary & ~breaks)
-        begins, lengths = _lines(self.ids, breaks, longest=max_length - _ENDS)
-        # Sums from one row to the next: only breaks lie between, which are not ordinary.
-        counts = np.add.reduceat(self.masking.ordinary[self.ids], begins, dtype=np.int64) if len(begins) else begins
-        full = counts > 0
-        self.begins, self.lengths, self.chosen = begins[full], lengths[full], self.masking.chosen_of(counts[full])
-        if not len(self.begins):
+        self.ordinary = np.zeros(tokenizer.size, dtype=bool)
+        """(size,) whether an id may be chosen, or drawn as a replacement."""
+        self.ordinary[ordinary_pieces(tokenizer)] = True
+        self.ordinary &= ~breaks
+        self.lines = _lines(np.asarray(ids), breaks, longest=max_length - _ENDS)
+        counts = np.add.reduceat(self.ordinary[self.lines.values], self.lines.offsets[:-1], dtype=np.int64)
+        self.rows = np.flatnonzero(counts)
+        self.lengths, self.chosen = self.lines.lengths()[self.rows] + _ENDS, self._wanted(counts[self.rows])
+        if not len(self):
             raise UserError("no line of the text has a token that could be predicted")
         self.chunks = -(-len(self) // chunk_rows)
 
     def __len__(self) -> int:
         """Number of rows per epoch."""
-        return len(self.begins)
-
-    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
-        order = np.random.default_rng([self.seed, place.epoch]).permutation(len(self))
-        rows = order[place.chunk * self.chunk_rows :][: self.chunk_rows]
-        lengths, generator = self.lengths[rows] + _ENDS, np.random.default_rng(self._seeds(place))
-        return cut_chunk([lengths, lengths], self.chosen[rows], rows, tokens=self.tokens, generator=generator)
-
-    def _seeds(self, place: Position) -> list[int]:
-        return [self.seed, place.epoch, place.chunk + 1]
-
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        rows = chunk.items[chunk.batches[place.batch]]
-        return self.masking.hide(self._rows(rows), np.random.default_rng([*self._seeds(place), place.batch + 1]))
+        return len(self.rows)
 
     def batches_per_epoch(self) -> float:
-        lengths = self.lengths + _ENDS
-        return count_batches(lengths, lengths, tokens=self.tokens)
+        return count_batches(self.lengths, self.lengths, tokens=self.tokens)
 
-    def _rows(self, rows: np.ndarray) -> np.ndarray:
-        """(batch, length) ids of these rows with both end tokens, padded."""
-        lengths = self.lengths[rows, None]
-        places = np.arange(int(lengths.max()) + _ENDS)
-        inside = np.clip(self.begins[rows, None] + places - 1, 0, len(self.ids) - 1)
-        ids = np.where((places > 0) & (places <= lengths), self.ids[inside].astype(np.int64), self.padding)
-        ids[:, 0] = END
-        np.put_along_axis(ids, lengths + 1, END, axis=1)
-        return ids
+    def _make(self, place: Position, draw: Draw) -> Chunk:
+        order = np.random.default_rng([self.seed, place.epoch]).permutation(len(self))
+        rows = order[place.chunk * self.chunk_rows :][: self.chunk_rows]
+        lengths, generator = self.lengths[rows], np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
+        return cut_chunk([lengths, lengths], self.chosen[rows], rows, tokens=self.tokens, generator=generator)
+
+    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+        lines = self.lines.take(self.rows[chunk.items[chunk.batches[place.batch]]])
+        ids, _ = pad_rows(lines.prefixed(begun([])), self.padding, end=END)
+        generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1, place.batch + 1])
+        return self.hide(ids.numpy(), generator)
+
+    def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:
+        """Choose and mask tokens. The source is the masked row; the target has the same positions.
+
+        Args:
+            ids: (batch, length), padded. Nothing is chosen in a row without ordinary tokens.
+        """
+        may = self.ordinary[ids]
+        noise = np.where(may, generator.random(ids.shape), np.inf)
+        chosen = noise.argsort(axis=1).argsort(axis=1) < self._wanted(may.sum(axis=1))[:, None]
+        targets = ids[chosen]
+        fate = generator.random(len(targets))
+        drawn = generator.choice(np.flatnonzero(self.ordinary), len(targets))
+        hidden = ids.copy()
+        hidden[chosen] = np.where(fate < _MASKED, self.mask, np.where(fate < _MASKED + _REPLACED, drawn, targets))
+        return Batch.of(*map(torch.from_numpy, (hidden, ids != self.padding, ids[:, :0], ids, chosen)))
+
+    def _wanted(self, counts: np.ndarray) -> np.ndarray:
+        """(rows,) number of chosen tokens of rows with `counts` ordinary tokens."""
+        return np.minimum(counts, np.maximum(1, np.rint(self.share * counts))).astype(np.int64)
 
 
-def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows,) start of each row, and its number of tokens; `breaks` (size,) is True for ids that end a line."""
+def _lines(ids: np.ndarray, breaks: np.ndarray, *, longest: int) -> Ragged:
+    """The lines of a text, in parts of at most `longest` tokens; `breaks` (size,) is True for ids that end a line."""
     ends = np.flatnonzero(breaks[ids])
-    begins = np.concatenate([[0], ends + 1])
-    lengths = np.concatenate([ends, [len(ids)]]) - begins
+    lengths = np.diff(ends, prepend=-1, append=len(ids)) - 1
     parts = -(-lengths // longest)
-    number = np.arange(parts.sum()) - np.repeat(np.cumsum(parts) - parts, parts)  # index of the part in its line
-    row_lengths = np.minimum(longest, np.repeat(lengths, parts) - longest * number)
-    return np.repeat(begins, parts) + longest * number, row_lengths
+    sizes = np.full(parts.sum(), longest)
+    last = np.cumsum(parts)[lengths > 0] - 1
+    sizes[last] = (lengths - longest * (parts - 1))[lengths > 0]
+    return Ragged.of_lengths(ids[~breaks[ids]], sizes)

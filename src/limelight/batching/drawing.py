@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from limelight import child
 from limelight.batching.ragged import Ragged
 from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.errors import RunError
-from limelight.text.augmentation import ALIGNED, MARKING, Augmented, Languages, augment
+from limelight.text.augmentation import Augmented, Languages, augment
 from limelight.text.marked_pairs import Alignment
 from limelight.text.pair import Sides
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
@@ -56,7 +57,7 @@ class Drawing:
 
     Attributes:
         sampling: amount of subword sampling; 0 uses the stored segmentation.
-        rates: share of pairs for each augmentation, see `augment`; empty for none.
+        rates: share of pairs for each augmentation, see `augment`.
         name_lists: lists of names, see `augment`.
         max_length: maximum ids of a side, prefix and end included. A pair that becomes longer is used as stored.
     """
@@ -66,28 +67,22 @@ class Drawing:
     max_length: int = 256
     name_lists: Sequence[Sequence[str]] = ()
 
+    def uses(self, *augmentations: str) -> bool:
+        """Whether one of these augmentations has a rate above 0."""
+        return any(self.rates.get(name, 0.0) > 0 for name in augmentations)
+
     @property
     def varies(self) -> bool:
         """Whether rows can differ from the stored ones."""
-        return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
-
-    @property
-    def marks(self) -> bool:
-        """Whether it inserts marks into the text, which requires reserved tokens."""
-        return any(self.rates.get(name, 0.0) > 0 for name in (*MARKING, "figures"))
-
-    @property
-    def aligns(self) -> bool:
-        """Whether it needs word alignments."""
-        return any(self.rates.get(name, 0.0) > 0 for name in ALIGNED)
+        return self.sampling > 0 or self.uses(*self.rates)
 
 
 def by_view(views: Sequence[View], chosen: np.ndarray) -> Iterator[tuple[View, np.ndarray, np.ndarray]]:
     """Each view with its positions in `chosen` and its rows there. `chosen` is (rows, 2): the index of a view, and a
     row of its store."""
     for number, view in enumerate(views):
-        places = np.flatnonzero(chosen[:, 0] == number)
-        yield view, places, chosen[places, 1]
+        positions = np.flatnonzero(chosen[:, 0] == number)
+        yield view, positions, chosen[positions, 1]
 
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
@@ -95,21 +90,21 @@ def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
     parts = list(by_view(views, chosen))
     sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, _, rows in parts)
     targets = Ragged.joined(view.store.targets.take(rows) for view, _, rows in parts)
-    back = np.argsort(np.concatenate([places for _, places, _ in parts]))
+    back = np.argsort(np.concatenate([positions for _, positions, _ in parts]))
     return DrawnRows(sources.take(back), targets.take(back))
 
 
 def stored_lengths(views: Sequence[View], chosen: np.ndarray) -> np.ndarray:
     """(2, rows) lengths of both sides of `stored_rows`."""
     lengths = np.empty((2, len(chosen)), dtype=np.int64)
-    for view, places, rows in by_view(views, chosen):
-        lengths[0, places] = view.store.sources.lengths_of(rows) + len(view.prefix)
-        lengths[1, places] = view.store.targets.lengths_of(rows)
+    for view, positions, rows in by_view(views, chosen):
+        lengths[0, positions] = view.store.sources.lengths_of(rows) + len(view.prefix)
+        lengths[1, positions] = view.store.targets.lengths_of(rows)
     return lengths
 
 
 def varied_rows(
-    views: Sequence[View], chosen: np.ndarray, tokenizers: Tokenizers, how: Drawing, seeds: tuple[int, ...]
+    views: Sequence[View], tokenizers: Tokenizers, how: Drawing, chosen: np.ndarray, seeds: tuple[int, ...]
 ) -> DrawnRows:
     """Rows after augmentation and subword sampling; a pure function of its arguments.
 
@@ -118,66 +113,46 @@ def varied_rows(
     """
     stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
     augmented = augmented_pairs(views, chosen, texts, how, seeds[0])
-    changed = [each.pair != text for each, text in zip(augmented, texts, strict=True)]
-    marked = [each.is_marked for each in augmented]
+    unchanged = np.array([new.pair == text for new, text in zip(augmented, texts, strict=True)], dtype=bool)
+    marked = [new.is_marked for new in augmented]
     sides = [
-        encode_mixed(tokenizer, [each.pair[side] for each in augmented], marked, amount=how.sampling, seed=seed)
+        encode_mixed(tokenizer, [new.pair[side] for new in augmented], marked, amount=how.sampling, seed=seed)
         for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
     ]
     sources = [[*views[view].prefix, *row] for (view, _), row in zip(chosen, sides[0], strict=True)]
-    drawn = DrawnRows(Ragged.of(sources), Ragged.of(sides[1]))
+    drawn = Ragged.of(sources), Ragged.of(sides[1])
     fits = np.stack([side.lengths() < how.max_length for side in drawn])
-    fits &= fits.all(axis=0) | ~np.array(changed, dtype=bool)  # texts that were changed together are replaced together
-    return DrawnRows(*map(fitting, drawn, stored, fits))
-
-
-def fitting(drawn: Ragged, stored: Ragged, fits: np.ndarray) -> Ragged:
-    """The drawn rows, and stored ones in place of those that became too long."""
-    if fits.all():
-        return drawn
-    return Ragged.joined([drawn, stored]).take(np.arange(len(drawn)) + len(drawn) * ~fits)
+    fits &= fits.all(axis=0) | unchanged  # texts that were changed together are replaced together
+    rows = np.arange(len(chosen)) + len(chosen) * ~fits
+    return DrawnRows(*(Ragged.joined(both).take(some) for *both, some in zip(drawn, stored, rows, strict=True)))
 
 
 def augmented_pairs(
     views: Sequence[View], chosen: np.ndarray, texts: Sequence[Sides], how: Drawing, seed: int
 ) -> list[Augmented]:
     """The texts of these rows after augmentation, as in `varied_rows`."""
-    marked = marked_of(views, chosen)
+    seen = [views[view] for view, _ in chosen]
+    marked = [bool(view.store.are_marked(row)) for view, (_, row) in zip(seen, chosen, strict=True)]
     if not how.rates:
         return [Augmented(text, marked=is_marked) for text, is_marked in zip(texts, marked, strict=True)]
 
-    def alignment_of(place: int) -> Alignment:
-        view, row = chosen[place]
-        alignment = views[view].alignment
+    def alignment_of(number: int) -> Alignment:
+        alignment = seen[number].alignment
         assert alignment is not None  # `BatchStream` refuses views without
-        return alignment.of(row)
+        return alignment.of(chosen[number, 1])
 
-    def similar_of(place: int) -> str:
-        view, row = chosen[place]
-        store, rows = views[view].store, views[view].similar
-        other = -1 if rows is None else int(rows[row])
-        return store.texts(np.array([other]))[1][0] if other >= 0 else ""
+    def similar_of(number: int) -> str:
+        view = seen[number]
+        other = -1 if view.similar is None else int(view.similar[chosen[number, 1]])
+        return view.store.text(other).target if other >= 0 else ""
 
-    seen = [views[view] for view, _ in chosen]
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
     return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of, how.name_lists)
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
     """Texts of rows in several stores, in the order of the rows."""
-    texts = [Sides("", "")] * len(chosen)
-    for view, places, rows in by_view(views, chosen):
-        for place, source, target in zip(places, *view.store.texts(rows), strict=True):
-            texts[place] = Sides(source, target)
-    return texts
-
-
-def marked_of(views: Sequence[View], chosen: np.ndarray) -> list[bool]:
-    """Whether the texts of each row contain marks."""
-    marked = np.zeros(len(chosen), dtype=bool)
-    for view, places, rows in by_view(views, chosen):
-        marked[places] = view.store.are_marked(rows)
-    return marked.tolist()
+    return [views[view].store.text(row) for view, row in chosen]
 
 
 Part = tuple[np.ndarray, tuple[int, ...]]
@@ -193,7 +168,7 @@ def drawing_processes(views: Sequence[View], tokenizers: Tokenizers, how: Drawin
     """
     with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
         save_tokenizers(tokenizers, folder)
-        pool = ProcessPoolExecutor(count, child.PROCESSES, _begin_drawing, (list(views), folder, how))
+        pool = ProcessPoolExecutor(count, child.PROCESSES, _begin_drawing, (views, folder, how))
 
         def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
             try:
@@ -210,15 +185,14 @@ def drawing_processes(views: Sequence[View], tokenizers: Tokenizers, how: Drawin
             pool.shutdown(cancel_futures=True)
 
 
-_varied: Callable[..., DrawnRows]
-"""In a drawing process: `varied_rows` of (rows, seeds)."""
+_varied: Callable[[np.ndarray, tuple[int, ...]], DrawnRows]
+"""In a drawing process: `varied_rows` of its views."""
 
 
-def _begin_drawing(views: list[View], folder: str, how: Drawing) -> None:
+def _begin_drawing(views: Sequence[View], folder: str, how: Drawing) -> None:
     global _varied
     child.end_with_parent()
-    tokenizers = load_tokenizers(folder)
-    _varied = lambda rows, seeds: varied_rows(views, rows, tokenizers, how, seeds)  # noqa: E731
+    _varied = partial(varied_rows, views, load_tokenizers(folder), how)
 
 
 def _draw(part: Part) -> DrawnRows:

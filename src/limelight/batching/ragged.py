@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from limelight.errors import RunError
-
-REMEDY = "delete the folder; it is created again from the corpus"
 Rows = Sequence[Sequence[int | np.integer] | np.ndarray]
 """Token ids of each row."""
 
@@ -21,8 +18,8 @@ class Ragged:
 
     values: np.ndarray
     offsets: np.ndarray
-    place: Path | None = None
-    """Path of the two files without their suffixes, for opening them in another process."""
+    path: Path | None = None
+    """Path of the two files without their suffixes, for mapping them in another process."""
 
     @classmethod
     def of(cls, rows: "Rows | Ragged") -> "Ragged":
@@ -31,6 +28,12 @@ class Ragged:
             return rows
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         return cls.of_lengths(np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=lengths.sum()), lengths)
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str]) -> "Ragged":
+        """The bytes of texts in UTF-8."""
+        rows = [text.encode() for text in texts]
+        return cls.of_lengths(np.frombuffer(b"".join(rows), dtype=np.uint8), np.array([len(row) for row in rows]))
 
     @classmethod
     def of_lengths(cls, values: np.ndarray, lengths: np.ndarray) -> "Ragged":
@@ -44,15 +47,24 @@ class Ragged:
         values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in some])
         return cls.of_lengths(values, np.concatenate([part.lengths() for part in some]))
 
+    @classmethod
+    def mapped(cls, path: Path, dtype: str) -> "Ragged":
+        """Rows in the files `path.values` and `path.offsets`. Raises `OSError` or `ValueError` for damaged ones."""
+        offsets = mapped(path.with_name(f"{path.name}.offsets"), "<i8")
+        values = mapped(path.with_name(f"{path.name}.values"), dtype)
+        if not len(offsets) or offsets[-1] != len(values):
+            raise ValueError(f"{path.name} is incomplete")
+        return cls(values, offsets, path)
+
     def narrow(self) -> "Ragged":
         """The rows as int32."""
         return Ragged(self.values.astype(np.int32), self.offsets)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Rows of a file are opened again in another process."""
-        if self.place is None:
+        """Rows of a file are mapped again in another process."""
+        if self.path is None:
             return Ragged, (self.values, self.offsets)
-        return open_ragged, (self.place.parent, self.place.name, self.values.dtype.str)
+        return Ragged.mapped, (self.path, self.values.dtype.str)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -83,19 +95,7 @@ class Ragged:
         return Ragged(values, self.offsets + len(prefix) * np.arange(len(self.offsets)))
 
 
-def open_column(folder: Path, name: str, dtype: str) -> np.ndarray:
-    """Map a file of a store. Raises `RunError` if it is missing, or ends in the middle of a number."""
-    path = folder / name
-    try:
-        # an empty file cannot be mapped
-        return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder}: {name} cannot be read ({error}); {REMEDY}") from None
-
-
-def open_ragged(folder: Path, name: str, dtype: str) -> Ragged:
-    """Map `name.values` and `name.offsets`. Raises `RunError` if they do not match."""
-    offsets, values = open_column(folder, f"{name}.offsets", "<i8"), open_column(folder, f"{name}.values", dtype)
-    if not len(offsets) or offsets[-1] != len(values):
-        raise RunError(f"{folder}: {name} is incomplete; {REMEDY}")
-    return Ragged(values, offsets, folder / name)
+def mapped(path: Path, dtype: str) -> np.ndarray:
+    """Map an array of a file. Raises `OSError`, or `ValueError` for a file that ends in the middle of a number."""
+    # an empty file cannot be mapped
+    return np.memmap(path, dtype=dtype, mode="r") if path.stat().st_size else np.empty(0, dtype=dtype)

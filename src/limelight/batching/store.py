@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, suppress
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
@@ -12,17 +13,115 @@ from typing import BinaryIO, Literal, NamedTuple, Self
 import numpy as np
 from pydantic import BaseModel, TypeAdapter
 
-from limelight.batching.ragged import REMEDY, Ragged, open_column, open_ragged
+from limelight.batching.ragged import Ragged, mapped
 from limelight.errors import RunError
-from limelight.files import PARTIAL, remove, sync_folder, write_whole, writing
+from limelight.files import PARTIAL, remove, sync_folder, sync_tree, writing
 from limelight.text.marked_pairs import Alignment, Link, WordForms
+from limelight.text.pair import Sides
 from limelight.tokens.tokenizer import END, UNKNOWN
 
-_LINKS, _FORMS = "links", "forms.json"
-VERSION: Literal[1] = 1
-DESCRIPTION = "store.json"
-MARKED = "marked.rows"
+DESCRIPTION, MARKED = "store.json", "marked.rows"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
+
+
+class Description(BaseModel):
+    """The content of `store.json`."""
+
+    version: Literal[1]
+    dtype: Literal["<u2", "<i4"]
+    fingerprint: str = ""
+    """Identifies what the store was made from."""
+    files: list[str] = []
+    """The paths of the text."""
+    marked: int = 0
+    pieces: int = 0
+    documents: int = 0
+    characters: int = 0
+    utf8_bytes: int = 0
+    unknown: int = 0
+
+
+def described(folder: Path) -> Description:
+    """The description of a complete store. Raises `RunError` if it is invalid."""
+    with _intact(folder):
+        return Description.model_validate_json((folder / DESCRIPTION).read_bytes(), strict=True)
+
+
+def store_matches(folder: Path, fingerprint: str) -> bool:
+    """Whether the folder is a complete store with this fingerprint."""
+    try:
+        return described(folder).fingerprint == fingerprint
+    except RunError:
+        return False
+
+
+@contextmanager
+def _intact(folder: Path) -> Iterator[None]:
+    """A context that converts errors of damaged files to `RunError`."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        fault = str(error).partition("\n")[0]
+        raise RunError(
+            f"{folder}: incomplete or damaged ({fault}); delete the folder; it is created again from the corpus"
+        ) from None
+
+
+class FolderWriter:
+    """Writes a folder of flat arrays atomically: to a temporary folder that is renamed when it is complete.
+
+    Use it in a `with` block, which removes the temporary folder if `finish` was not called. Write errors raise
+    `RunError` with the folder and the cause.
+    """
+
+    def __init__(self, folder: Path, *, vocabulary_size: int = 1) -> None:
+        self.folder = folder
+        self.dtype: Literal["<u2", "<i4"] = "<u2" if vocabulary_size <= 65_536 else "<i4"
+        self.partial = folder.with_name(folder.name + PARTIAL)
+        self._ends = Counter[str]()
+        self._files, self._open = dict[str, BinaryIO](), ExitStack()
+        with self.writing():
+            remove(self.partial)
+            self.partial.mkdir(parents=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._open.close()
+        shutil.rmtree(self.partial, ignore_errors=True)
+
+    def writing(self) -> AbstractContextManager[None]:
+        """A context that converts failures to write into `RunError`."""
+        return writing(self.folder, _AFTERWARDS)
+
+    def add(self, name: str, values: Sequence[int] | np.ndarray, dtype: str = "") -> None:
+        """Append numbers to a file."""
+        with self.writing():
+            if name not in self._files:
+                self._files[name] = self._open.enter_context(open(self.partial / name, "wb"))  # noqa: SIM115
+            self._files[name].write(np.asarray(values, dtype=dtype or self.dtype).tobytes())
+
+    def add_rows(self, name: str, rows: Ragged, dtype: str = "") -> None:
+        """Append rows to `name.values` and `name.offsets`."""
+        if name not in self._ends:
+            self.add(f"{name}.offsets", [0], "<i8")
+        self.add(f"{name}.values", rows.values, dtype)
+        self.add(f"{name}.offsets", self._ends[name] + rows.offsets[1:], "<i8")
+        self._ends[name] += int(rows.offsets[-1])
+
+    def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
+        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
+        paths."""
+        description = Description(version=1, dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures)
+        with self.writing():
+            self._open.close()
+            (self.partial / DESCRIPTION).write_text(description.model_dump_json(), encoding="utf-8")
+            sync_tree(self.partial)
+            remove(self.folder)
+            os.rename(self.partial, self.folder)
+            sync_folder(self.folder.parent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,87 +144,15 @@ class TokenStore:
 
     def are_marked(self, rows: np.ndarray) -> np.ndarray:
         """Whether the texts of each of these rows contain marks."""
-        if not len(self.marked):
-            return np.zeros(len(rows), dtype=bool)
-        places = np.searchsorted(self.marked, rows)
-        return self.marked[np.minimum(places, len(self.marked) - 1)] == rows
+        return np.searchsorted(self.marked, rows, "right") > np.searchsorted(self.marked, rows, "left")
 
-    def texts(self, rows: np.ndarray) -> tuple[list[str], list[str]]:
-        """Source and target texts of these rows."""
-        return (
-            [self.source_texts[row].tobytes().decode() for row in rows],
-            [self.target_texts[row].tobytes().decode() for row in rows],
-        )
+    def text(self, row: int | np.integer) -> Sides:
+        """The texts of a row."""
+        return Sides(self.source_texts[row].tobytes().decode(), self.target_texts[row].tobytes().decode())
 
-
-class FolderWriter:
-    """Writes a folder of flat arrays atomically: to a temporary folder that is renamed when it is complete.
-
-    Use it in a `with` block, which removes the temporary folder if `finish` was not called. Write errors raise
-    `RunError` with the folder and the cause.
-    """
-
-    def __init__(self, folder: Path, *, vocabulary_size: int = 1) -> None:
-        self.folder = folder
-        self.dtype: Literal["<u2", "<i4"] = "<u2" if vocabulary_size <= 65_536 else "<i4"
-        self._partial = folder.with_name(folder.name + PARTIAL)
-        self._files: dict[str, BinaryIO] = {}
-        self._ends: dict[str, int] = {}
-        with self.writing():
-            remove(self._partial)
-            self._partial.mkdir(parents=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for file in self._files.values():
-            with suppress(OSError):
-                file.close()
-        shutil.rmtree(self._partial, ignore_errors=True)
-
-    def writing(self) -> AbstractContextManager[None]:
-        """A context that converts failures to write into `RunError`."""
-        return writing(self.folder, _AFTERWARDS)
-
-    def add(self, name: str, values: Sequence[int] | np.ndarray, dtype: str = "") -> np.ndarray:
-        """Append numbers to a file, which is created; returns them as they are stored."""
-        stored = np.asarray(values, dtype=dtype or self.dtype)
-        with self.writing():
-            if name not in self._files:
-                self._files[name] = open(self._partial / name, "wb")  # noqa: SIM115 - closed at the end
-            self._files[name].write(stored.tobytes())
-        return stored
-
-    def add_rows(self, name: str, rows: Sequence[Sequence[int] | bytes], dtype: str = "") -> None:
-        """Append rows of numbers, or of bytes, to `name.values` and `name.offsets`."""
-        dtype = dtype or self.dtype
-        if name not in self._ends:
-            self._ends[name] = 0
-            self.add(f"{name}.offsets", [0], "<i8")
-        parts = [
-            np.frombuffer(row, dtype=dtype) if isinstance(row, bytes) else np.asarray(row, dtype=dtype) for row in rows
-        ]
-        ends = self._ends[name] + np.cumsum([len(part) for part in parts], dtype=np.int64)
-        self.add(f"{name}.values", np.concatenate([np.empty(0, dtype=dtype), *parts]), dtype)
-        self.add(f"{name}.offsets", ends, "<i8")
-        self._ends[name] = int(ends[-1]) if len(ends) else self._ends[name]
-
-    def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
-        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
-        paths."""
-        description = Description(
-            version=VERSION, dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures
-        )
-        with self.writing():
-            for file in self._files.values():
-                file.flush()
-                os.fsync(file.fileno())
-                file.close()
-            write_whole(self._partial / DESCRIPTION, description.model_dump_json())
-            remove(self.folder)
-            os.rename(self._partial, self.folder)
-            sync_folder(self.folder.parent)
+    def texts(self, rows: np.ndarray) -> list[Sides]:
+        """The texts of these rows."""
+        return [self.text(row) for row in rows]
 
 
 class StoreWriter(FolderWriter):
@@ -140,71 +167,33 @@ class StoreWriter(FolderWriter):
                source_texts: Sequence[str], target_texts: Sequence[str],
                marked: Sequence[bool] = ()) -> None:  # fmt: skip
         """Append pairs; all lists have the same length. `marked` tells whose texts contain marks; none by default."""
-        self._marked += [self._rows + place for place, is_marked in enumerate(marked) if is_marked]
+        self._marked += [self._rows + number for number, is_marked in enumerate(marked) if is_marked]
         self._rows += len(sources)
-        self.add_rows("source", sources)
-        self.add_rows("target", targets)
-        self.add_rows("source_text", [text.encode() for text in source_texts], "u1")
-        self.add_rows("target_text", [text.encode() for text in target_texts], "u1")
+        self.add_rows("source", Ragged.of(sources))
+        self.add_rows("target", Ragged.of(targets))
+        self.add_rows("source_text", Ragged.of_texts(source_texts), "u1")
+        self.add_rows("target_text", Ragged.of_texts(target_texts), "u1")
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        if self._marked:
-            self.add(MARKED, self._marked, "<i8")
+        self.add(MARKED, self._marked, "<i8")
         self.finish(fingerprint, files, marked=len(self._marked))
         return open_store(self.folder)
-
-
-class Description(BaseModel):
-    """The content of `store.json`."""
-
-    version: Literal[1]
-    dtype: Literal["<u2", "<i4"]
-    fingerprint: str = ""
-    """Identifies what the store was made from."""
-    files: list[str] = []
-    """The paths of the text."""
-    marked: int = 0
-    pieces: int = 0
-    documents: int = 0
-    characters: int = 0
-    utf8_bytes: int = 0
-    unknown: int = 0
-
-
-def described(folder: Path) -> Description:
-    """The description written by `FolderWriter.finish`. Raises `RunError` if it is invalid."""
-    try:
-        return Description.model_validate_json((folder / DESCRIPTION).read_bytes(), strict=True)
-    except (OSError, ValueError):
-        raise RunError(f"{folder / DESCRIPTION}: not a description of a store; {REMEDY}") from None
-
-
-def store_matches(folder: Path, fingerprint: str) -> bool:
-    """Whether the folder is a complete store with this fingerprint."""
-    try:
-        return described(folder).fingerprint == fingerprint
-    except RunError:
-        return False
 
 
 def open_store(folder: Path) -> TokenStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
     description = described(folder)
-    parts = [open_ragged(folder, name, description.dtype) for name in ("source", "target")]
-    parts += [open_ragged(folder, name, "u1") for name in ("source_text", "target_text")]
-    if len({len(part) for part in parts}) > 1:
-        raise RunError(f"{folder}: its files have different numbers of rows; {REMEDY}")
-    marked = np.empty(0, dtype="<i8")
-    if (folder / MARKED).exists():
-        marked = open_column(folder, MARKED, "<i8")
-    if len(marked) != description.marked:
-        raise RunError(f"{folder}: {MARKED} is incomplete; {REMEDY}")
+    with _intact(folder):
+        parts = [Ragged.mapped(folder / name, description.dtype) for name in ("source", "target")]
+        parts += [Ragged.mapped(folder / name, "u1") for name in ("source_text", "target_text")]
+        marked = mapped(folder / MARKED, "<i8") if description.marked else np.empty(0, dtype="<i8")
+        if len({len(part) for part in parts}) > 1 or len(marked) != description.marked:
+            raise ValueError("files with different numbers of rows")
     return TokenStore(*parts, marked=marked)
 
 
 _IDS = "text.ids"
-_FIGURES = ("pieces", "documents", "characters", "utf8_bytes", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,40 +219,36 @@ class TextWriter(FolderWriter):
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         super().__init__(folder, vocabulary_size=vocabulary_size)
-        self._figures = dict.fromkeys(_FIGURES, 0) | {"pieces": len(self.add(_IDS, [END]))}
+        self.figures = Counter[str]()
+        self._add([END])
 
     def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
         """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
-        row = self.add(_IDS, [*ids, END] if ends else ids)
-        unknown = int((row == UNKNOWN).sum())
-        for name, more in zip(_FIGURES, (len(row), ends, characters, utf8_bytes, unknown), strict=True):
-            self._figures[name] += more
+        self._add([*ids, END] if ends else ids, documents=ends, characters=characters, utf8_bytes=utf8_bytes)
 
-    @property
-    def documents(self) -> int:
-        """Number of documents that have ended so far."""
-        return self._figures["documents"]
+    def _add(self, ids: Sequence[int], **figures: int) -> None:
+        self.add(_IDS, ids)
+        self.figures.update(pieces=len(ids), unknown=ids.count(UNKNOWN), **figures)
 
     def close(self, fingerprint: str, files: Sequence[str] = ()) -> TextStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        self.finish(fingerprint, files, **self._figures)
+        self.finish(fingerprint, files, **self.figures)
         return open_text_store(self.folder)
 
 
 def open_text_store(folder: Path) -> TextStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
-    description = described(folder)
-    ids = open_column(folder, _IDS, description.dtype)
-    if len(ids) != description.pieces:
-        raise RunError(f"{folder}: {_IDS} is incomplete; {REMEDY}")
-    return TextStore(ids, *(getattr(description, name) for name in _FIGURES[1:]))
+    it = described(folder)
+    with _intact(folder):
+        ids = mapped(folder / _IDS, it.dtype)
+        if len(ids) != it.pieces:
+            raise ValueError(f"{_IDS} is incomplete")
+    return TextStore(ids, it.documents, it.characters, it.utf8_bytes, it.unknown)
 
 
-_DTYPE = "<u2"
+_LINKS, _FORMS = "links", "forms.json"
 _SURE = 0x8000
 """Added to the target word of a link that both directions of the alignment contain."""
-MAX_WORDS = _SURE
-"""Links of words with this index or a larger one are dropped."""
 
 
 class SideForms(NamedTuple):
@@ -273,6 +258,9 @@ class SideForms(NamedTuple):
     """Other forms of a word."""
     common: list[str]
     """The most frequent words, lowercased."""
+
+
+_STORED_FORMS = TypeAdapter(tuple[SideForms, SideForms])
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,40 +290,30 @@ class AlignmentStore:
 
 
 class AlignmentWriter(FolderWriter):
-    """Writes an `AlignmentStore`."""
+    """Writes an `AlignmentStore`. Links of words beyond the 32,768th are dropped."""
 
     def append(self, rows: Sequence[Sequence[Link]]) -> None:
         """Append the links of pairs."""
-        self.add_rows(_LINKS, [_numbers(row) for row in rows], _DTYPE)
+        kept = [[(s, t + _SURE * sure) for s, t, sure in row if max(s, t) < _SURE] for row in rows]
+        self.add_rows(_LINKS, Ragged.of([[word for link in row for word in link] for row in kept]))
 
     def close(self, fingerprint: str, sides: tuple[SideForms, SideForms]) -> AlignmentStore:
         """Finish and open the store. `fingerprint` identifies what it was made from."""
         self.append([])
         with self.writing():
-            content = json.dumps([each._asdict() for each in sides], ensure_ascii=False)
-            write_whole(self._partial / _FORMS, content)
+            content = json.dumps([side._asdict() for side in sides], ensure_ascii=False)
+            (self.partial / _FORMS).write_text(content, encoding="utf-8")
         self.finish(fingerprint, ())
         return open_alignments(self.folder)
 
 
-def _numbers(links: Sequence[Link]) -> list[int]:
-    return [
-        number
-        for source, target, sure in links
-        if source < MAX_WORDS and target < MAX_WORDS
-        for number in (source, target + _SURE * sure)
-    ]
-
-
 def open_alignments(folder: Path) -> AlignmentStore:
     """Map finished alignments. Raises `RunError` if they are damaged."""
-    described(folder)
-    links = open_ragged(folder, _LINKS, _DTYPE)
-    try:
-        source, target = TypeAdapter(tuple[SideForms, SideForms]).validate_json((folder / _FORMS).read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunError(f"{folder / _FORMS}: cannot be read ({error}); {REMEDY}") from None
-    if (links.lengths() % 2).any():
-        raise RunError(f"{folder}: not word alignments; {REMEDY}")
+    dtype = described(folder).dtype
+    with _intact(folder):
+        links = Ragged.mapped(folder / _LINKS, dtype)
+        if (links.lengths() % 2).any():
+            raise ValueError("not word alignments")
+        source, target = _STORED_FORMS.validate_json((folder / _FORMS).read_bytes())
     common = frozenset(source.common), frozenset(target.common)
     return AlignmentStore(links, (WordForms(target.related, common), WordForms(source.related, common[::-1])))

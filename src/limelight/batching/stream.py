@@ -6,18 +6,18 @@ not by the text.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count, islice
+from itertools import islice, starmap
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from limelight.batching.batch import Batch, PlannedBatch, begun, count_batches, cut_batches, label_batch, make_batch
+from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_batches, label_batch, make_batch
 from limelight.batching.drawing import (
     Draw,
     Drawing,
@@ -25,19 +25,18 @@ from limelight.batching.drawing import (
     Part,
     View,
     drawing_processes,
-    fitting,
     stored_lengths,
     stored_rows,
-    texts_of,
     varied_rows,
 )
 from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
-from limelight.text.augmentation import ALIGNED
+from limelight.text.augmentation import ALIGNED, MARKING
 from limelight.tokens import Tokenizers
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import END
 
+T = TypeVar("T")
 DRAWN_PAIRS = 2000  # pairs between cancellation checks: about a tenth of a second
 
 
@@ -74,22 +73,22 @@ def cut_chunk(
     """Cut items into batches; `lengths` and `target_tokens` are those of each item."""
     cuts = cut_batches(*lengths, tokens=tokens, generator=generator)
     positions = [len(rows) * sum(int(side[rows].max()) for side in lengths) for rows in cuts]
-    batches = Ragged.of_lengths(np.concatenate(cuts), np.array([len(rows) for rows in cuts]))
+    batches = Ragged.of(cuts)
     sums = np.add.reduceat(target_tokens[batches.values], batches.offsets[:-1])
     return Chunk(batches, np.array(positions), sums, items)
 
 
-class Relay:
-    """Passes chunks from the process that makes them to the others. This one is for a single process."""
+class OneProcess:
+    """The only process of a run; see `limelight.training.distributed.Group` for several."""
 
     rank, size = 0, 1
 
-    def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
-        """The chunk of the process `maker`; None if it has stopped. All processes call this in the same order."""
-        return chunk
+    def exchange(self, own: Iterator[Chunk]) -> Iterator[Chunk]:
+        """The chunks of all processes in turn; `own` are those that this process makes. Called in a thread."""
+        return own
 
 
-ALONE = Relay()
+ALONE = OneProcess()
 
 
 class Stream(ABC):
@@ -103,83 +102,73 @@ class Stream(ABC):
         """Approximate number of batches per epoch."""
 
     @abstractmethod
+    def _make(self, place: Position, draw: Draw) -> Chunk:
+        """Make the chunk that begins at a position."""
+
+    @abstractmethod
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
         """Make a batch of a chunk."""
 
-    @abstractmethod
-    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
-        """Make the chunk that begins at a position; `draw` varies its rows."""
+    def _drawing(self) -> AbstractContextManager[Draw]:
+        """A context with the function that varies the rows of a chunk."""
+        return nullcontext(lambda parts: iter(()))
 
-    def _making(self, stopping: Event) -> AbstractContextManager[Callable[[Position], Chunk]]:
-        """A context with the function that makes chunks, which may raise `CancelledError` when `stopping`."""
-        return nullcontext(self._make)
+    def plans(self, position: Position, group: OneProcess = ALONE) -> Generator[tuple[PlannedBatch, Position]]:
+        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`, and
+        making chunks, each of which is made, or received, in a thread while the one before it is used.
 
-    def plans(self, position: Position, relay: Relay = ALONE) -> Generator[tuple[PlannedBatch, Position]]:
-        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`."""
-        with closing(self._chunks(position, relay)) as chunks:
-            for chunk, following in chunks:
-                for number in range(position.batch, len(chunk.batches)):
-                    here, after = (Position(position.epoch, position.chunk, batch) for batch in (number, number + 1))
-                    plan = PlannedBatch(
-                        int(chunk.positions[number]),
-                        int(chunk.target_tokens[number]),
-                        partial(self._batch, chunk, here),
-                    )
-                    yield plan, following if after.batch == len(chunk.batches) else after
-                position = following
+        A process makes every `group.size`-th chunk, so all processes are at work, each on another chunk.
+        """
+        stopping = Event()
 
-    def batches(self, position: Position) -> Generator[tuple[Batch, Position]]:
-        """`plans`, made."""
-        with closing(self.plans(position)) as plans:
-            for plan, after in plans:
-                yield plan.make(), after
+        def places(place: Position) -> Iterator[Position]:
+            while True:
+                yield place
+                place = self._next_chunk(place)
+
+        with self._drawing() as drawn:
+
+            def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
+                for rows in drawn(parts):
+                    if stopping.is_set():
+                        raise CancelledError
+                    yield rows
+
+            own = islice(places(replace(position, batch=0)), group.rank, None, group.size)
+            with closing(ahead(group.exchange(self._make(place, draw) for place in own))) as chunks:
+                try:
+                    for chunk in chunks:
+                        last = len(chunk.batches) - 1
+                        for number in range(position.batch, last + 1):
+                            here = replace(position, batch=number)
+                            sizes = int(chunk.positions[number]), int(chunk.target_tokens[number])
+                            after = self._next_chunk(here) if number == last else replace(here, batch=number + 1)
+                            yield PlannedBatch(*sizes, partial(self._batch, chunk, here)), after
+                        position = self._next_chunk(position)
+                finally:
+                    stopping.set()
 
     def epoch(self) -> Generator[Batch]:
         """The batches of the first epoch."""
-        with closing(self.batches(Position())) as batches:
-            for batch, after in batches:
-                yield batch
+        with closing(self.plans(Position())) as plans:
+            for plan, after in plans:
+                yield plan.make()
                 if after.epoch:
                     return
 
-    def _chunks(self, position: Position, relay: Relay) -> Generator[tuple[Chunk, Position]]:
-        """Each chunk, with the position after it. The next one is made, or received, in another thread.
+    def _next_chunk(self, place: Position) -> Position:
+        more = place.chunk + 1 < self.chunks
+        return Position(place.epoch, place.chunk + 1) if more else Position(place.epoch + 1)
 
-        A process makes every `relay.size`-th chunk, and begins when its previous one is in use: so all processes are
-        at work, each on another chunk.
-        """
-        stopping, own = Event(), islice(self._places(position), relay.rank, None, relay.size)
-        with ThreadPoolExecutor(2, "batches") as threads, self._making(stopping) as make:
-            making = threads.submit(make, next(own))
 
-            def receive(number: int) -> Chunk | None:
-                nonlocal making
-                chunk, maker = None, number % relay.size
-                try:
-                    if number and (number - 1) % relay.size == relay.rank:
-                        making = threads.submit(make, next(own))
-                    if maker == relay.rank:
-                        chunk = making.result()
-                except Exception:
-                    if not stopping.is_set():  # otherwise the other processes, too, stop after this exchange
-                        raise
-                return relay.pass_on(chunk, maker)
-
-            try:
-                upcoming: Future[Chunk | None] = threads.submit(receive, 0)
-                for number, following in enumerate(islice(self._places(position), 1, None), 1):
-                    chunk = upcoming.result()
-                    assert chunk is not None
-                    upcoming = threads.submit(receive, number)
-                    yield chunk, following
-            finally:
-                stopping.set()
-
-    def _places(self, position: Position) -> Iterator[Position]:
-        """The beginnings of the chunks from the one of `position` on."""
-        for epoch in count(position.epoch):
-            for chunk in range(position.chunk if epoch == position.epoch else 0, self.chunks):
-                yield Position(epoch, chunk)
+def ahead(items: Iterator[T]) -> Generator[T]:
+    """The items of an endless iterator, each computed in a thread while the one before it is used."""
+    with ThreadPoolExecutor(1, "batches") as thread:
+        upcoming = thread.submit(next, items)
+        while True:
+            item = upcoming.result()
+            upcoming = thread.submit(next, items)
+            yield item
 
 
 class BatchStream(Stream):
@@ -195,8 +184,6 @@ class BatchStream(Stream):
     Raises `UserError` if an epoch would be empty, and for marks that the vocabulary or the corpora do not support.
     """
 
-    seeds = 2
-    """Seeds that a part of a chunk is varied with: one for each side."""
     target_ends = 1
     """End tokens that are predicted after each target."""
 
@@ -211,24 +198,28 @@ class BatchStream(Stream):
         chunk_pairs: int = 100_000,
         processes: int = 0,
     ) -> None:
-        if not any(round(view.weight * len(view.store)) for view in views):
+        self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
+        self.tokens, self.seed, self.chunk_pairs, self.processes = tokens, seed, chunk_pairs, processes
+        pairs, self.copies = 0, list[tuple[int, int]]()
+        """How often an epoch has all pairs of each corpus, and the number of further pairs."""
+        for view in views:
+            whole, rest = divmod(view.weight, 1)
+            self.copies.append((int(whole), round(rest * len(view.store))))
+            pairs += self.copies[-1][0] * len(view.store) + self.copies[-1][1]
+        self.chunks = -(-pairs // chunk_pairs)
+        self._shuffled = -1, np.empty((0, 2), np.int64)
+        if not pairs:
             raise UserError(
                 "there is nothing to train on: no pair is left after reading, cleaning and weighting "
                 f"{', '.join(map(str, {view.weight for view in views}))}"
             )
-        if drawing and drawing.aligns and any(view.alignment is None for view in views):
+        if self.drawing.uses(*ALIGNED) and any(view.alignment is None for view in views):
             raise UserError(
                 f"augmentation.{', augmentation.'.join(ALIGNED)} need word alignments, and there are none for these "
                 "corpora: set them to 0"
             )
-        for tokenizer in tokenizers if drawing and drawing.marks else ():
+        for tokenizer in tokenizers if self.drawing.uses(*MARKING, "figures") else ():
             require_marks(tokenizer)
-        self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
-        self.tokens, self.seed, self.chunk_pairs = tokens, seed, chunk_pairs
-        self.processes = processes if self.drawing.varies else 0
-        pairs = sum(copies * len(view.store) + rest for view in views for copies, rest in [_copies(view)])
-        self.chunks = -(-pairs // chunk_pairs)
-        self._shuffled = -1, np.empty((0, 2), np.int64)
 
     def batches_per_epoch(self) -> float:
         """Approximate number of batches per epoch, before variation makes some rows longer."""
@@ -242,25 +233,17 @@ class BatchStream(Stream):
             for view in self.views
         )
 
-    @contextmanager
-    def _making(self, stopping: Event) -> Iterator[Callable[[Position], Chunk]]:
-        def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
-            for rows, seeds in parts:
-                if stopping.is_set():
-                    raise CancelledError
-                yield self._varied(rows, seeds)
+    def _drawing(self) -> AbstractContextManager[Draw]:
+        if self.processes and self.drawing.varies:
+            return drawing_processes(self.views, self.tokenizers, self.drawing, self.processes)
+        draw = partial(varied_rows, self.views, self.tokenizers, self.drawing)
+        return nullcontext(lambda parts: starmap(draw, parts))
 
-        if not self.processes:
-            yield partial(self._make, draw=draw)
-            return
-        with drawing_processes(self.views, self.tokenizers, self.drawing, self.processes) as draw_there:
-            yield partial(self._make, draw=draw_there)
-
-    def _make(self, place: Position, draw: Draw | None = None) -> Chunk:
+    def _make(self, place: Position, draw: Draw) -> Chunk:
         rows = self._rows_at(place)
         generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
         items: np.ndarray | DrawnRows = rows
-        if draw and self.drawing.varies:
+        if self.drawing.varies:
             sides = zip(*draw(self._parts(rows, generator)), strict=True)
             items = DrawnRows(*(Ragged.joined(side).narrow() for side in sides))
             lengths = [side.lengths() + 1 for side in items]
@@ -275,8 +258,7 @@ class BatchStream(Stream):
         if self._shuffled[0] != place.epoch:
             generator = np.random.default_rng([self.seed, place.epoch])
             parts = []
-            for number, view in enumerate(self.views):
-                copies, rest = _copies(view)
+            for number, (view, (copies, rest)) in enumerate(zip(self.views, self.copies, strict=True)):
                 some = generator.permutation(len(view.store))[:rest]
                 rows = np.concatenate([np.tile(np.arange(len(view.store)), copies), some])
                 parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
@@ -287,10 +269,7 @@ class BatchStream(Stream):
     def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
         """The rows of a chunk in parts that are varied together, with their seeds."""
         for first in range(0, len(rows), DRAWN_PAIRS):
-            yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(self.seeds))
-
-    def _varied(self, rows: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
-        return varied_rows(self.views, rows, self.tokenizers, self.drawing, seeds)
+            yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(2))
 
     def _drawn(self, chunk: Chunk, place: Position) -> DrawnRows:
         """The rows of a batch."""
@@ -310,25 +289,10 @@ class BatchStream(Stream):
         )
 
 
-def _copies(view: View) -> tuple[int, int]:
-    """How often an epoch has all pairs of a corpus, and the number of further pairs."""
-    copies, rest = divmod(view.weight, 1)
-    return int(copies), round(rest * len(view.store))
-
-
 class LabelStream(BatchStream):
     """A `BatchStream` whose sources are `begun` rows and whose targets are the index of a label."""
 
-    seeds, target_ends = 1, 0
-
-    def _varied(self, rows: np.ndarray, seeds: tuple[int, ...]) -> DrawnRows:
-        """Resample the subwords of the texts; a row that becomes too long keeps its stored tokens. Labels do not
-        change."""
-        stored, how = stored_rows(self.views, rows), self.drawing
-        texts = [pair.source for pair in texts_of(self.views, rows)]
-        drawn = self.tokenizers.source.encode_sampled(texts, amount=how.sampling, seed=seeds[0])
-        fresh = Ragged.of([begun(row) for row in drawn])
-        return DrawnRows(fitting(fresh, stored.sources, fresh.lengths() < how.max_length), stored.targets)
+    target_ends = 0
 
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
         texts, labels = self._drawn(chunk, place)

@@ -32,7 +32,7 @@ from limelight.preparation.word_alignment import (
     Words,
     split_words,
 )
-from limelight.text.pair import Pair, Sides
+from limelight.text.pair import Pair
 
 GROUP = 10_000
 """Number of pairs that are aligned, or looked up, at once."""
@@ -96,7 +96,7 @@ def _sample(stores: Sequence[TokenStore]) -> list[Words]:
 
 
 def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
-    return [split_words(Sides(*texts)) for texts in zip(*store.texts(rows), strict=True)]
+    return list(map(split_words, store.texts(rows)))
 
 
 def find_similar(stores: Sequence[TokenStore], run: Path, say: Say) -> list[np.ndarray]:
@@ -131,5 +131,5 @@ def _similar(store: TokenStore) -> np.ndarray:
 def _pairs(store: TokenStore) -> Iterator[Pair]:
     for first in range(0, len(store), GROUP):
         rows = np.arange(first, min(first + GROUP, len(store)))
-        for row, source, target in zip(rows, *store.texts(rows), strict=True):
+        for row, (source, target) in zip(rows, store.texts(rows), strict=True):
             yield Pair(source, target, "", int(row) + 1)

@@ -176,7 +176,7 @@ def _write(
             for part, ids in zip(group, rows, strict=True):
                 sizes = {"characters": part.characters, "utf8_bytes": part.utf8_bytes}
                 writers[part.held_out].append(ids, ends=part.ends, **sizes)
-        if not all(writer.documents for writer in writers):
+        if not all(writer.figures["documents"] for writer in writers):
             raise UserError(
                 f"{', '.join(data.valid_text or data.text)}: nothing is left for training, or for validation: the text "
                 f"is blank or too short, or its last document too long for data.held_out={data.held_out}; give "

@@ -241,7 +241,7 @@ def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
         store = open_store(run / DATA / f"train-{number}")
         drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
         rows = np.sort(drawn[~store.are_marked(drawn)])
-        pairs = starmap(Pair, zip(*store.texts(rows), strict=True))
+        pairs = starmap(Pair, store.texts(rows))
         _add(found, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
     return found
 

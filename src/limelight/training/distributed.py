@@ -13,16 +13,17 @@ matter which process computes a batch.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any, NamedTuple, TypeVar, cast
+from itertools import cycle
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor, distributed
 
-from limelight.batching.stream import ALONE as ONLY_ONE
-from limelight.batching.stream import Chunk, Relay
-from limelight.errors import RunError, UserError
+from limelight.batching.stream import Chunk, OneProcess, ahead
+from limelight.errors import RunError
 from limelight.signals import Stopped
 
 T = TypeVar("T")
@@ -31,11 +32,13 @@ WAIT = timedelta(days=1)
 notice within a second, because its connections close."""
 
 
-class Group:
+class Group(OneProcess):
     """The processes of a run. For a single process all methods are trivial."""
 
-    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0, relay: Relay = ONLY_ONE) -> None:
-        self.rank, self.size, self.local_rank, self.relay = rank, size, local_rank, relay
+    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
+        self.rank, self.size, self.local_rank = rank, size, local_rank
+        self.for_chunks: distributed.ProcessGroup | None = None
+        """Exchanges chunks of batches beside the other messages."""
 
     @property
     def is_first(self) -> bool:
@@ -74,12 +77,32 @@ class Group:
         """
         if self.size == 1:
             return work()
-        outcome: list[Any] = [_outcome(work) if self.is_first else None]
+        outcome: list[Any] = [None, 0]
+        """The result, and the number of the signal that stopped the process."""
+        if self.is_first:
+            try:
+                outcome[0] = work()
+            except Stopped as stopped:
+                outcome[1] = stopped.number
         with told():
             distributed.broadcast_object_list(outcome, src=0)
-        if isinstance(outcome[0], _Signal):
-            raise Stopped(outcome[0].number)
+        if outcome[1]:
+            raise Stopped(outcome[1])
         return cast(T, outcome[0])
+
+    def exchange(self, own: Iterator[Chunk]) -> Iterator[Chunk]:
+        own = own if self.size == 1 else ahead(own)
+        for maker in cycle(range(self.size)):
+            message: list[Chunk | None] = [None]
+            if maker == self.rank:
+                with suppress(CancelledError):  # the others stop after this exchange, too
+                    message = [next(own)]
+            if self.size > 1:
+                with told():
+                    distributed.broadcast_object_list(message, src=maker, group=self.for_chunks)
+            if message[0] is None:
+                raise PeerEndedError(ENDED)
+            yield message[0]
 
     def equalize(self, tensors: Sequence[Tensor]) -> None:
         """Broadcast the tensors of the first process, in place: machines may round the first weights differently."""
@@ -87,19 +110,6 @@ class Group:
             with told():
                 for tensor in tensors:
                     distributed.broadcast(tensor.data, src=0)
-
-
-class _Signal(NamedTuple):
-    """Sent in place of a result: the number of the signal that stopped a process."""
-
-    number: int
-
-
-def _outcome(work: Callable[[], T]) -> T | _Signal:
-    try:
-        return work()
-    except Stopped as stopped:
-        return _Signal(stopped.number)
 
 
 ALONE = Group()
@@ -115,34 +125,18 @@ class PeerEndedError(RunError):
     """Another process of the training ended early; that process or its launcher reports why."""
 
 
-class ChunkRelay(Relay):
-    """Passes on chunks of batches, beside the other messages of the processes: in a group of its own, by a thread."""
-
-    def __init__(self, rank: int, size: int) -> None:
-        self.rank, self.size = rank, size
-        self._own = distributed.new_group(backend="gloo", timeout=WAIT)
-
-    def pass_on(self, chunk: Chunk | None, maker: int) -> Chunk | None:
-        messages: list[Chunk | None] = [chunk]
-        with told():
-            distributed.broadcast_object_list(messages, src=maker, group=self._own)
-        if messages[0] is None and maker != self.rank:
-            raise PeerEndedError(ENDED)
-        return messages[0]
-
-
 @contextmanager
 def joined_group() -> Iterator[Group]:
     """Join the processes started by torchrun, or by a launcher that sets the same variables.
 
     Raises `RunError` if they cannot connect.
     """
-    size = _number("WORLD_SIZE", 1)
+    size = int(os.environ.get("WORLD_SIZE", 1))
     if size <= 1:
         yield ALONE
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and distributed.is_nccl_available() else "gloo"
-    local_rank = _number("LOCAL_RANK", 0)
+    local_rank = int(os.environ.get("LOCAL_RANK", 0))
     if torch.cuda.is_available():
         torch.cuda.set_device(local_gpu(local_rank))
     try:
@@ -150,8 +144,9 @@ def joined_group() -> Iterator[Group]:
     except (RuntimeError, ValueError) as error:  # a ValueError: a variable of the launcher is not set
         raise RunError(f"the {size} processes of this training cannot connect: {error}") from error
     try:
-        rank = _number("RANK", 0)
-        yield Group(rank, size, local_rank, ChunkRelay(rank, size))
+        group = Group(distributed.get_rank(), size, local_rank)
+        group.for_chunks = distributed.new_group(backend="gloo", timeout=WAIT)
+        yield group
     finally:
         distributed.destroy_process_group()
 
@@ -159,13 +154,6 @@ def joined_group() -> Iterator[Group]:
 def local_gpu(local_rank: int) -> int:
     """The GPU of a process: launchers show a process all GPUs of its machine, or only its own."""
     return local_rank % max(1, torch.cuda.device_count())
-
-
-def _number(name: str, default: int) -> int:
-    text = os.environ.get(name, "")
-    if text and not text.isdecimal():
-        raise UserError(f"{name}={text} is not a whole number; launchers such as torchrun set it")
-    return int(text) if text else default
 
 
 @contextmanager

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from limelight.config import direction_of, load_config
-from limelight.errors import RunError, counted, shown
+from limelight.errors import RunError, counted
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
@@ -19,18 +18,15 @@ from limelight.preparation.kept import keeps, kept_pairs
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.checks import find_loop, is_copied
 from limelight.text.pair import Pair
-from limelight.tokens import UNKNOWN
 
 MAX_PAIRS = 64
-"""Validation pairs that are translated."""
+"""Validation pairs of a corpus that are translated."""
 IGNORED = 1.2
 """A model that reads its source finds targets of other sources at least so many times as perplexing."""
 UNLEARNED = 0.25
 """A perplexity of more than this share of the vocabulary means that almost nothing was learned."""
 OFTEN, OVERFITTED = 0.1, 0.1
 """Share of translations with a fault, and of the validation loss above its minimum, that are reported."""
-MAX_UNKNOWN = 0.01
-"""Share of unknown tokens that is reported."""
 
 ADVICE = {
     "unlearned": "almost nothing was learned: was the run stopped too early, or is the learning rate too high?",
@@ -44,8 +40,6 @@ ADVICE = {
     "loops": "repeat themselves: the model is undertrained, or pairs are misaligned",
     "copies": "are copies of their source: is untranslated text in the training text (`limelight clean`)?",
     "same-output": "are the same text for different sources: the model ignores its source, or is undertrained",
-    "unknown": "are unknown: the vocabulary lacks characters of this text; train on text that has them, or set "
-    "tokens.byte_fallback=true",
 }
 """Faults by name, with what to do."""
 
@@ -78,9 +72,8 @@ def examine_run(run: Path) -> RunReport:
     translator = load_translator(run)
     for corpus, pairs in corpora:
         languages = direction_of(corpus) if len(translator.directions) > 1 else (None, None)
-        step = max(1, len(pairs) // MAX_PAIRS)
         if pairs:
-            _behavior(report, translator, pairs[::step][:MAX_PAIRS], *languages)
+            _behavior(report, translator, pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS], *languages)
     if not report.faults:
         report.lines.append("no fault was found")
     return report
@@ -88,20 +81,20 @@ def examine_run(run: Path) -> RunReport:
 
 def _curve(report: RunReport, log: Sequence[dict[str, Any]]) -> None:
     """What the losses say."""
-    losses = [(each["step"], each["loss"]) for each in log if each.get("event") == "validation" and each.get("loss")]
+    losses = [(each["loss"], each["step"]) for each in log if each.get("event") == "validation" and each.get("loss")]
     trained = [each["loss"] for each in log if each.get("event") == "training" and each.get("loss")]
     if len(losses) < 2 or not trained:
         report.lines.append("fewer than two validations: too short a run to see how it develops")
         return
-    (_, first), (step, best), last = losses[0], min(losses, key=lambda each: each[1]), losses[-1]
+    best, last = min(losses), losses[-1]
     report.lines.append(
-        f"validation loss {first:.2f} at first, {best:.2f} at best (update {step:,}), {last[1]:.2f} at last"
+        f"validation loss {losses[0][0]:.2f} at first, {best[0]:.2f} at best (update {best[1]:,}), {last[0]:.2f} at "
+        "last"
     )
-    earlier = trained[: max(1, len(trained) * 2 // 3)]
-    falls = sum(trained[-3:]) / len(trained[-3:]) < sum(earlier[-3:]) / len(earlier[-3:])
-    if last[1] > best * (1 + OVERFITTED) and falls:
+    now, before = (some[-3:] for some in (trained, trained[: max(1, len(trained) * 2 // 3)]))
+    if last[0] > best[0] * (1 + OVERFITTED) and sum(now) / len(now) < sum(before) / len(before):
         report.add("overfitted")
-    elif last == (step, best):
+    elif last == best:
         report.add("improving")
 
 
@@ -109,9 +102,10 @@ def _behavior(
     report: RunReport, translator: Translator, pairs: Sequence[Pair], source: str | None, target: str | None
 ) -> None:
     """What the model does with validation text."""
-    step = max(1, len(pairs) // 2)
-    others = [pairs[(number + step) % len(pairs)].source for number in range(len(pairs))]
-    turned = [Pair(other, pair.target, pair.file, pair.line) for other, pair in zip(others, pairs, strict=True)]
+    half = max(1, len(pairs) // 2)
+    turned = [
+        replace(pair, source=other.source) for pair, other in zip(pairs, [*pairs[half:], *pairs[:half]], strict=True)
+    ]
     own, other = (
         perplexity(score_pairs(translator, some, source_lang=source, target_lang=target)) for some in (pairs, turned)
     )
@@ -126,24 +120,16 @@ def _behavior(
         protect=False,
     )  # fmt: skip
     _faults_of(report, pairs, [each.text for each in found])
-    for side in ("source", "target"):
-        rows = getattr(translator.tokenizers, side).encode_batch([getattr(pair, side) for pair in pairs])
-        total, unknown = sum(map(len, rows)), sum(row.count(UNKNOWN) for row in rows)
-        if total and unknown > math.ceil(MAX_UNKNOWN * total):
-            report.add("unknown", f"{unknown:,} of {total:,} {side} tokens")
 
 
 def _faults_of(report: RunReport, pairs: Sequence[Pair], outputs: Sequence[str]) -> None:
-    common, often = Counter(outputs).most_common(1)[0]
-    same = often > max(2, Counter(pair.target for pair in pairs).most_common(1)[0][1])
-    tests = {
-        "loops": lambda pair, output: find_loop(pair.source, output),
-        "copies": lambda pair, output: is_copied(pair.source, output) and not is_copied(pair.source, pair.target),
-        "same-output": lambda _, output: same and output == common,
+    both = list(zip(pairs, outputs, strict=True))
+    often = Counter(outputs).most_common(1)[0][1]
+    counts = {
+        "loops": sum(bool(find_loop(pair.source, output)) for pair, output in both),
+        "copies": sum(is_copied(pair.source, text) > is_copied(pair.source, pair.target) for pair, text in both),
+        "same-output": often if often > max(2, Counter(pair.target for pair in pairs).most_common(1)[0][1]) else 0,
     }
-    for name, test in tests.items():
-        wrong = [(pair, output) for pair, output in zip(pairs, outputs, strict=True) if test(pair, output)]
-        if len(wrong) > OFTEN * len(pairs):
-            report.add(name, f"{len(wrong)} of {counted(len(pairs), 'translation')}")
-            pair, output = wrong[0]
-            report.lines.append(f"    {pair.place}: {shown(pair.source, 60)} -> {shown(output, 60)}")
+    for name, count in counts.items():
+        if count > OFTEN * len(pairs):
+            report.add(name, f"{count} of {counted(len(pairs), 'translation')}")

@@ -5,7 +5,6 @@ Unlike there, a process may have any number of batches, also none, and gradients
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,17 +16,6 @@ BUCKET = 25 * 2**20
 """Bytes of a bucket; the default of DistributedDataParallel."""
 
 
-@dataclass(slots=True)
-class _Bucket:
-    flat: Tensor
-    """All gradients of the bucket, and one more number."""
-    views: dict[Tensor, Tensor]
-    """The gradient of each parameter."""
-    incomplete: int = 0
-    """Number of parameters whose gradient is not complete."""
-    exchange: Any = field(default=None)
-
-
 class GradientSum:
     """Sums the gradients of `parameters` over all processes.
 
@@ -35,63 +23,49 @@ class GradientSum:
     """
 
     def __init__(self, parameters: Sequence[Tensor], *, bucket: int = BUCKET) -> None:
-        self._buckets: list[_Bucket] = []
-        self._of: dict[Tensor, _Bucket] = {}
-        self._expected, self._counts = 0, dict[Tensor, int]()
-        self._exchanged = 0
-        self._device = parameters[0].device
-        some: list[Tensor] = []
+        self._buckets: list[list[Tensor]] = [[]]
         for parameter in reversed(parameters):  # about the order in which the backward pass completes them
-            some.append(parameter)
-            if sum(each.nbytes for each in some) >= bucket:
-                self._add(some)
-                some = []
-        self._add(some)
-
-    def _add(self, parameters: list[Tensor]) -> None:
-        sizes = [each.numel() for each in parameters]
-        flat = torch.zeros(sum(sizes) + 1, device=self._device)
-        parts = flat[:-1].split(sizes)
-        bucket = _Bucket(flat, {each: part.view_as(each) for each, part in zip(parameters, parts, strict=True)})
-        self._buckets.append(bucket)
-        self._of |= dict.fromkeys(parameters, bucket)
+            if sum(each.nbytes for each in self._buckets[-1]) >= bucket:
+                self._buckets.append([])
+            self._buckets[-1].append(parameter)
+        self._bucket_of = {each: number for number, bucket in enumerate(self._buckets) for each in bucket}
+        sizes = [sum(each.numel() for each in bucket) + 1 for bucket in self._buckets]
+        self._flat = [torch.zeros(size, device=parameters[0].device) for size in sizes]
+        """All gradients of each bucket, and one more number: in the last one the loss."""
 
     def begin(self, batches: int) -> None:
         """Clear the gradients. This process will compute `batches` batches."""
-        self._expected, self._counts, self._exchanged = batches, dict.fromkeys(self._of, 0), 0
-        for bucket in self._buckets:
-            bucket.flat.zero_()
-            bucket.incomplete = len(bucket.views)
-            for parameter, view in bucket.views.items():
-                parameter.grad = view
+        self._expected, self._counts = batches, dict.fromkeys(self._bucket_of, 0)
+        self._incomplete, self._exchanges = list(map(len, self._buckets)), list[Any]()
+        for flat, bucket in zip(self._flat, self._buckets, strict=True):
+            parts = flat.zero_()[:-1].split([each.numel() for each in bucket])
+            for parameter, part in zip(bucket, parts, strict=True):
+                parameter.grad = part.view_as(parameter)
 
     def arrived(self, parameter: Tensor) -> None:
         """Called after the gradient of each batch was added; exchanges the buckets that are complete, in order."""
         self._counts[parameter] += 1
         if self._counts[parameter] == self._expected:
-            self._of[parameter].incomplete -= 1
-        while self._exchanged < len(self._buckets) - 1 and not self._buckets[self._exchanged].incomplete:
+            self._incomplete[self._bucket_of[parameter]] -= 1
+        while len(self._exchanges) < len(self._flat) - 1 and not self._incomplete[len(self._exchanges)]:
             self._exchange()
 
     def finish(self, loss: Tensor) -> Tensor:
         """Wait for the sums; returns that of the losses. A parameter that no batch used has no gradient, as with one
         process: the optimizer skips it."""
         used = torch.tensor([count > 0 for count in self._counts.values()], dtype=torch.uint8)
-        last = self._buckets[-1].flat
-        last[-1] = loss
-        while self._exchanged < len(self._buckets):
+        self._flat[-1][-1] = loss
+        while len(self._exchanges) < len(self._flat):
             self._exchange()
         with told():
             distributed.all_reduce(used, distributed.ReduceOp.MAX)  # on the CPU: no one waits for a device
-            for bucket in self._buckets:
-                bucket.exchange.wait()
+            for exchange in self._exchanges:
+                exchange.wait()
         for parameter, used_anywhere in zip(self._counts, used.tolist(), strict=True):
             if not used_anywhere:
                 parameter.grad = None
-        return last[-1]
+        return self._flat[-1][-1]
 
     def _exchange(self) -> None:
-        bucket = self._buckets[self._exchanged]
         with told():
-            bucket.exchange = distributed.all_reduce(bucket.flat, async_op=True)
-        self._exchanged += 1
+            self._exchanges.append(distributed.all_reduce(self._flat[len(self._exchanges)], async_op=True))

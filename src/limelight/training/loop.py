@@ -9,7 +9,7 @@ from limelight.batching.stream import Position
 from limelight.errors import RunError
 from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
-from limelight.training.checkpoints.checkpoint import CHECKPOINTS, save_checkpoint
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.checkpoints.keep import (
     drop_later_snapshots,
     drop_snapshots,
@@ -38,6 +38,8 @@ from limelight.training.tasks.task import Validation
 
 MAX_SKIPPED = 20
 """Maximum number of consecutive updates without a finite gradient."""
+PACE = 0.1
+"""Weight of the last update in the moving average of durations."""
 
 
 def run_training(run: Run) -> str:
@@ -45,27 +47,27 @@ def run_training(run: Run) -> str:
 
     Raises `Stopped` with everything saved after a signal, `RunError` after `MAX_SKIPPED` updates without finite values.
     """
-    progress, first = run.progress, run.progress.step
-    progress.model_score = score_of_best(run.folder)
+    training, first = run.config.training, run.progress.step
+    run.progress.model_score = score_of_best(run.folder)
     run.model.train()
-    _compile_if_asked(run)
-    run.clock = Clock(progress.seconds)
+    if training.compile:
+        _compile(run)
+    run.clock = Clock(run.progress.seconds)
     drop_later_snapshots(run)
     try:
-        accumulate = run.config.training.accumulate
         with (
-            closing(run.task.stream.plans(progress.position, run.group.relay)) as plans,
-            closing(shares(plans, accumulate, run.group, run.device)) as batches,
+            closing(run.task.stream.plans(run.progress.position, run.group)) as plans,
+            closing(shares(plans, training.accumulate, run.group, run.device)) as batches,
         ):
             while not _is_over(run, first):
                 _validate_if_due(run)
                 if _is_over(run, first):
                     break
-                before = progress.seconds
+                before = run.progress.seconds
                 signal = _one_update(run, batches)
-                if is_snapshot_due(run.config.training, progress.step, before, progress.seconds):
+                if is_snapshot_due(run, before):
                     keep_model_snapshot(run)
-                if progress.step % run.config.training.checkpoint_every == 0:
+                if run.progress.step % training.checkpoint_every == 0:
                     _save(run)
                 if signal:
                     raise Stopped(signal)
@@ -73,25 +75,24 @@ def run_training(run: Run) -> str:
         keep_model_snapshot(run)
         _first_does(run, finish_model)
     except Stopped:
-        progress.seconds = run.clock.seconds()
+        run.progress.seconds = run.clock.seconds()
         _save(run)
         run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
         raise
-    progress.seconds = run.clock.seconds()
+    run.progress.seconds = run.clock.seconds()
     if not why_over(run):  # the remaining time was too short for another update
-        progress.seconds = last_second(run.config.training) or progress.seconds
-    progress.finished = why_over(run)
+        run.progress.seconds = last_second(training) or run.progress.seconds
+    run.progress.finished = why_over(run)
     _save(run)
-    return progress.finished
+    return run.progress.finished
 
 
-def _compile_if_asked(run: Run) -> None:
+def _compile(run: Run) -> None:
     """Compile the passes of the model that computes: the half-precision copy, if there is one."""
-    if run.config.training.compile:
-        computing = run.model if run.half is None else run.half.refreshed()
-        longest = max(run.config.batching.max_length, run.config.batching.block)
-        with run.interruptible():
-            run.compiled = compiled_or_none(computing, run.device, run.report.say, longest=longest)
+    computing = run.model if run.half is None else run.half.refreshed()
+    longest = max(run.config.batching.max_length, run.config.batching.block)
+    with run.interruptible():
+        run.compiled = compiled_or_none(computing, run.device, run.report.say, longest=longest)
 
 
 def why_over(run: Run) -> str:
@@ -112,7 +113,7 @@ def _is_over(run: Run, first: int) -> bool:
     update is done since `first`."""
     end = last_second(run.config.training)
     if end is not None and run.progress.step > first:
-        needed = run.pace.seconds() + _closing_seconds(run)
+        needed = run.pace + _closing_seconds(run)
         if run.progress.seconds + needed > end:
             return True
     return bool(why_over(run))
@@ -155,7 +156,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     progress.pieces += share.tokens
     now = run.clock.seconds()
     progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
-    run.pace.add(spent)
+    run.pace += (spent - run.pace) * (PACE if run.pace else 1)
     if _reads_at_once(run):
         _settle(run)
     return signal
@@ -224,7 +225,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
     if run.group.size == 1:
         work(run)
     else:
-        run.progress.take(run.group.from_first(lead))
+        run.progress = Progress.from_json(run.group.from_first(lead))
         run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 

@@ -7,7 +7,6 @@ normalization or another layout of the sinusoids every weight still fits by name
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from limelight.config import (
     UNNAMED,
     Corpus,
     Direction,
-    ModelConfig,
     RunConfig,
     direction_of,
     directions_of,
@@ -31,7 +29,7 @@ from limelight.files import write_whole
 from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
-from limelight.parts import describe_differences, differences
+from limelight.parts import Difference, describe_differences, differences
 from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
@@ -95,20 +93,18 @@ def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
     """The corpora, with language names of the parent's text: those without any if the parent has one direction;
     otherwise `en` for `en-US`, as each tag is of a name."""
-    directions = directions_of(parent.data)
-    if not directions or parent.learns != "pairs":
-        return corpora
-    return tuple(_named_as_in(directions, corpus) for corpus in corpora)
+    directions = directions_of(parent.data) if parent.learns == "pairs" else ()
 
+    def named(corpus: Corpus) -> Corpus:
+        found = direction_of(corpus)
+        if len(directions) == 1 and found == UNNAMED_DIRECTION:
+            found = directions[0]
+        elif len(directions) > 1 and found not in directions and not names_languages(corpus.files):
+            fitting = fitting_directions(directions, *found)
+            found = fitting[0] if len(fitting) == 1 else found
+        return corpus.model_copy(update={"source": found.source, "target": found.target})
 
-def _named_as_in(directions: tuple[Direction, ...], corpus: Corpus) -> Corpus:
-    found = direction_of(corpus)
-    if len(directions) == 1 and found == UNNAMED_DIRECTION:
-        found = directions[0]
-    elif len(directions) > 1 and found not in directions and not names_languages(corpus.files):
-        fitting = fitting_directions(directions, *found)
-        found = fitting[0] if len(fitting) == 1 else found
-    return corpus.model_copy(update={"source": found.source, "target": found.target})
+    return tuple(map(named, corpora))
 
 
 PARENT = "parent.md"
@@ -183,11 +179,9 @@ def parent_card(folder: Path) -> str:
     return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
 
 
-CHANGE_NOTHING = {"dropout"}
-"""Settings of `model` that do not affect the function that a trained model computes."""
-
-LAYERS = {"layers", "encoder_layers", "decoder_layers"}
-"""A run may have more or fewer layers: the weights that are new or left out are listed when it begins."""
+MAY_DIFFER = {"family", "dropout", "layers", "encoder_layers", "decoder_layers"}
+"""Settings of `model` that do not change the function of the weights. Those of layers that are new or left out are
+listed when a run begins."""
 
 SHARE_AN_ENCODER = {"transformer", "encoder_only"}
 """Families whose encoders have the same names: a classifier may begin with the encoder of a translation model."""
@@ -225,73 +219,34 @@ def require_same_function(config: RunConfig) -> None:
         )
 
 
-def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[tuple[str, Any, Any]]:
-    old, new = parent.model, config.model
-    if old.family != new.family and {old.family, new.family} != SHARE_AN_ENCODER:
-        yield "model.family", old.family, new.family
+def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[Difference]:
+    old, new = parent.model.model_dump(), config.model.model_dump()
+    if old["family"] != new["family"] and {old["family"], new["family"]} != SHARE_AN_ENCODER:
+        yield "model.family", old["family"], new["family"]
         return
-    before, now = _effective(old), _effective(new)
-    for name in sorted(before.keys() & now.keys() - CHANGE_NOTHING - LAYERS - {"family"}):
-        if before[name] == now[name] or getattr(old, name) == getattr(new, name):
-            continue  # a size that follows from another setting, which is listed, is not listed
-        if name == "output_bias" and now[name]:
-            continue  # a new bias is zero
-        if name == "pooling" and not (parent.data.train and parent.learns == "labels"):
-            continue  # what a masked model never used
-        yield f"model.{name}", before[name], now[name]
-
-
-def _effective(model: ModelConfig) -> dict[str, Any]:
-    """The settings with derived defaults, without those that this model does not use."""
-    values = model.model_dump()
-    if "heads" in values:
-        values["head_size"] = values["head_size"] or values["d_model"] // values["heads"]
-        values["value_size"] = values["value_size"] or values["head_size"]
-        if values["positions"] != "sinusoidal":
-            del values["sinusoid_layout"]
-        if values["positions"] != "learned":
-            del values["max_positions"]
-    if "score_size" in values:
-        values["score_size"] = values["score_size"] or values["hidden"]
-    return values
+    ignored = set(MAY_DIFFER)
+    if old.get("positions") == new.get("positions"):
+        ignored |= {"sinusoid_layout"} if new.get("positions") != "sinusoidal" else set()
+        ignored |= {"max_positions"} if new.get("positions") != "learned" else set()
+    if new.get("output_bias"):
+        ignored |= {"output_bias"}  # a new bias is zero
+    if not (parent.data.train and parent.learns == "labels"):
+        ignored |= {"pooling"}  # a masked model never used it
+    for name in sorted(old.keys() & new.keys() - ignored):
+        if old[name] != new[name]:
+            yield f"model.{name}", old[name], new[name]
 
 
 def parent_warnings(config: RunConfig) -> Iterator[str]:
-    """What the new model keeps of the parent's directions, and warnings: if the parent's weights are rounded, and for
-    directions of the new text that the parent was not trained for."""
-    parent, begin_with = read_parent(config.begin_with), config.begin_with
+    """What the new model keeps of the parent's directions, and a warning if it gets language tags that the parent
+    lacks."""
     if kept := untrained_directions(config):
         yield (
-            f"the model keeps the other directions of {begin_with}, which may get worse without training text: "
+            f"the model keeps the other directions of {config.begin_with}, which may get worse without training text: "
             f"{', '.join(map(str, kept))} (--train {kept[0]}=FILE trains one further)"
         )
-    if has_tags(config.data) and not config.data.inherited and parent.learns == "pairs":
+    if has_tags(config.data) and not config.data.inherited and read_parent(config.begin_with).learns == "pairs":
         yield (
-            f"warning: {begin_with} has one direction and was trained without language tags, which this run puts "
-            "before each source: its first translations are worse than those of that model"
+            f"warning: {config.begin_with} has one direction and was trained without language tags, which this run "
+            "puts before each source: its first translations are worse than those of that model"
         )
-    if parent.weights != "fp32":
-        yield (
-            f"warning: {begin_with} keeps its weights in {parent.weights}, which are rounded ones: begin with the "
-            "folder they were made from, if there is one"
-        )
-    known, new = _directions(parent), _directions(config)
-    if known and new - known and not config.extend_vocabulary:
-        trained, other = (", ".join(f"{one} -> {two}" for one, two in sorted(some)) for some in (known, new - known))
-        yield (
-            f"warning: {begin_with} translates {trained}, and the new text is {other}: are --source and --target, or "
-            "the columns of the file, the right way round? The vocabulary was not made for another language"
-        )
-
-
-def _directions(config: RunConfig) -> set[tuple[str, str]]:
-    """The directions of translation whose languages are named."""
-    if config.learns != "pairs":
-        return set()
-    pairs = {(_plain(source), _plain(target)) for source, target in directions_of(config.data)}
-    return {pair for pair in pairs if pair != tuple(UNNAMED.values())}
-
-
-def _plain(language: str) -> str:
-    """`en` for `EN`, `en-US` and `en_GB`."""
-    return language.casefold().replace("_", "-").partition("-")[0]

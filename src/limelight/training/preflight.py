@@ -1,8 +1,6 @@
 """Before the first update: checks of the settings and files."""
 
 import os
-from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 
 import torch
@@ -20,7 +18,7 @@ from limelight.preparation.kept import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
@@ -68,12 +66,9 @@ def require_one_kind(config: RunConfig) -> None:
 def require_other_files(config: RunConfig) -> None:
     """Raise `UserError` for a file that is given for both training and validation."""
     data = config.data
-    learned, unseen = (
-        (*chain.from_iterable(corpus.files for corpus in corpora), *text)
-        for corpora, text in ((data.train, data.text), (data.valid, data.valid_text))
-    )
-    paths = {os.path.realpath(file) for file in learned}
-    for file in unseen:
+    learned = [*data.text, *(file for corpus in data.train for file in corpus.files)]
+    paths = set(map(os.path.realpath, learned))
+    for file in (*data.valid_text, *(file for corpus in data.valid for file in corpus.files)):
         if os.path.realpath(file) in paths:
             raise UserError(
                 f"{file} is given for training and for validation, which would not measure generalization. Give other "
@@ -111,7 +106,8 @@ def _check_training(training: TrainingConfig) -> None:
 
 
 def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
-    """The tokenizers of the run if they are final, or of the model that it begins with; else samples of the same kind.
+    """The tokenizers of the run if they are final, or of the model that it begins with; else a sample, of one
+    character, of the same kind.
 
     Raises `UserError` for impossible vocabulary settings.
     """
@@ -119,28 +115,26 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
         return load_tokenizers(folder / TOKENIZER)
     if config.begin_with:
         return load_tokenizers(find_model(config.begin_with) / TOKENIZER)
-    tokens = config.tokens
-    pairs = config.data.train if config.learns == "pairs" else ()
+    tokens, pairs = config.tokens, config.data.train if config.learns == "pairs" else ()
     languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
     reserved = further_pieces(config)
     if tokens.vocabulary_size is not None:
         require_size(tokens.vocabulary_size, len(reserved_pieces(languages, reserved)))
-    source = _sample("a", config, languages, reserved)
     joint = tokens.joint or not config.data.train
-    return Tokenizers(source, source if joint else _sample("b", config, languages))
-
-
-def _sample(text: str, config: RunConfig, languages: Sequence[str], reserved: Sequence[str] = ()) -> Tokenizer:
-    return train_tokenizer(
-        [text],
-        kind=config.tokens.kind,
-        vocabulary_size=None,
-        languages=languages,
-        byte_fallback=config.tokens.byte_fallback,
-        seed=0,
-        sentences=1,
-        reserved=reserved,
+    source, target = (
+        train_tokenizer(
+            [text],
+            kind=tokens.kind,
+            vocabulary_size=None,
+            languages=languages,
+            byte_fallback=tokens.byte_fallback,
+            seed=0,
+            sentences=1,
+            reserved=reserved,
+        )
+        for text in "ab"
     )
+    return Tokenizers(source, source if joint else target)
 
 
 def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
@@ -169,8 +163,10 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
     for tokenizer in tokenizers:
         if augmentation.needs_alignments:
             require_marks(tokenizer)
-        if data.train:
+        if config.learns == "pairs":
             tokenizer.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
+    if config.learns == "labels" and config.tokens.sampling:
+        raise UserError("tokens.sampling is for pairs of sentences that translate one another: set it to 0")
 
 
 LABELS = ("one", "other")

@@ -2,10 +2,10 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Report:
         self.config = config
         self.display = Display(quiet=quiet)
         self._folder, self._path = folder, folder / "log.jsonl"
-        self._log: int | None = None
+        self._log: FileIO | None = None
         self._loggers: list[Logger] = []
         self._pieces, self._since = 0, time.monotonic()
 
@@ -49,7 +49,7 @@ class Report:
         with writing(self._path, _AFTERWARDS):
             if self._path.exists():
                 write_whole(self._path, "".join(_lines_until(self._path, progress)))
-            self._log = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            self._log = open(self._path, "ab", buffering=0)  # noqa: SIM115  # a full disk raises when a line is written
         with writing(self._folder, _AFTERWARDS):
             self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
         self._since = time.monotonic()
@@ -107,13 +107,9 @@ class Report:
         """Restore the terminal and close the files."""
         self.display.close()
         # Every line was already written, or its failure reported.
-        for logger in self._loggers:
+        for close in [logger.close for logger in self._loggers] + ([self._log.close] if self._log else []):
             with suppress(OSError):
-                logger.close()
-        if self._log is not None:
-            with suppress(OSError):
-                os.close(self._log)
-            self._log = None
+                close()
 
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """Write a line with a JSON object; numbers that are not finite become null, because JSON has none."""
@@ -121,7 +117,7 @@ class Report:
         place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
             with writing(self._path, _AFTERWARDS):
-                write_all(self._log, (json.dumps({"event": event, **place, **finite}) + "\n").encode())
+                write_all(self._log.fileno(), (json.dumps({"event": event, **place, **finite}) + "\n").encode())
         numbers = {f"{event}/{name}": value for name, value in finite.items() if isinstance(value, int | float)}
         for logger in self._loggers:
             with writing(self._folder, _AFTERWARDS):

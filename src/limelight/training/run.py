@@ -21,7 +21,7 @@ from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
     check_format,
-    newest_step,
+    has_updates,
     restore_carried,
     restore_newest,
 )
@@ -46,7 +46,7 @@ from limelight.training.parent import (
 from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.tasks import Tokenized, build_task, fresh_model, prepare_data
+from limelight.training.tasks.task import Tokenized, build_task, fresh_model, prepare_data
 from limelight.training.tasks.translation import Translation
 
 MAY_CHANGE = {
@@ -137,11 +137,6 @@ def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest
         prepared = prepare_data(config, folder, report.say)
         if isinstance(prepared, Prepared):
             keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
-        if config.training.accumulate < group.size:
-            report.say(
-                f"training.accumulate={config.training.accumulate}: {group.size} processes share so few batches of an "
-                f"update. Give --set training.accumulate={group.size}, with batching.tokens smaller by as much"
-            )
         run = _set_up(config, folder, prepared, report, stop, group)
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))
@@ -209,7 +204,7 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
     may_change = {"data.on_doubt", *(f"training.{name}" for name in MAY_CHANGE)}
     refused = [each for each in changed if each[0] not in may_change and not each[0].startswith("decoding.")]
     is_model = (folder / BEST).exists() or (folder / WEIGHTS).exists()  # maybe an imported one
-    if refused and not is_model and newest_step(folder / CHECKPOINTS) == 0:
+    if refused and not is_model and not has_updates(folder / CHECKPOINTS):
         (folder / CONFIG).unlink()
         remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
     elif refused:

@@ -15,7 +15,7 @@ from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.schedule import Clock, UpdateTimer
+from limelight.training.optimization.schedule import Clock
 from limelight.training.optimization.update import Compiled, Unread
 from limelight.training.report import Report
 from limelight.training.tasks.task import Execution, Task, Validation
@@ -44,8 +44,8 @@ class Run:
     """The state of a recurrent language model before the next batch."""
     epoch: float = 1.0
     """Approximate number of updates per epoch."""
-    pace: UpdateTimer = field(default_factory=UpdateTimer)
-    """Measures the duration of updates in this process."""
+    pace: float = 0.0
+    """Seconds of an update: a moving average, in this process."""
     clock: Clock = field(default_factory=lambda: Clock(0.0))
     """Training time; started by the loop, which copies it to `progress.seconds`."""
     group: Group = ALONE

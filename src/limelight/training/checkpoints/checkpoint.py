@@ -95,12 +95,6 @@ class Progress:
             raise ValueError(f"missing or unknown: {', '.join(other)}")
         return cls(**{**values, "position": Position(**values["position"])})
 
-    def take(self, values: dict[str, Any]) -> None:
-        """Set all fields from the values of `to_json`."""
-        other = Progress.from_json(values)
-        for each in fields(self):
-            setattr(self, each.name, getattr(other, each.name))
-
 
 def save_checkpoint(
     folder: Path,
@@ -191,7 +185,9 @@ def check_format(folder: Path) -> None:
     Damaged checkpoints are ignored: `restore_newest` reports them.
     """
     for place in _numbered(folder):
-        stored = _stored_format(place)
+        stored = FORMAT
+        with suppress(OSError, ValueError, AttributeError):
+            stored = json.loads((place / PARTS[3]).read_bytes()).get("format", 1)
         if stored != FORMAT:
             raise UserError(
                 f"{place}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
@@ -199,17 +195,6 @@ def check_format(folder: Path) -> None:
                 "can still be used. To train on, use the version that wrote it, or start a new run with "
                 f"--from {folder.parent}"
             )
-
-
-def _stored_format(place: Path) -> Any:
-    """The format of a checkpoint; the current format for a damaged one."""
-    try:
-        text = (place / PARTS[3]).read_bytes()
-        if json.loads((place / MANIFEST).read_text(encoding="utf-8"))[PARTS[3]] != sha256(place / PARTS[3]):
-            return FORMAT
-        return json.loads(text).get("format", 1)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return FORMAT
 
 
 def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
@@ -253,10 +238,9 @@ def find_damage(place: Path) -> str:
     return f"{damaged[0]} is damaged: its SHA-256 is not the one in {MANIFEST}" if damaged else ""
 
 
-def newest_step(folder: Path) -> int:
-    """The update of the newest checkpoint, even if it is damaged; 0 if there is none."""
-    numbers = [path.name.removeprefix("step-") for path in _numbered(folder)]
-    return max(map(int, filter(str.isdigit, numbers)), default=0)
+def has_updates(folder: Path) -> bool:
+    """Whether there is a checkpoint, even a damaged one, after an update."""
+    return any(path.name != f"step-{0:08d}" for path in _numbered(folder))
 
 
 def _numbered(folder: Path) -> list[Path]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from limelight.config import TrainingConfig
 from limelight.errors import UserError
 from limelight.files import remove, write_folder, write_whole
 from limelight.preparation.shortlist import share_detector
@@ -20,7 +19,7 @@ from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.optimization.schedule import last_second
+from limelight.training.optimization.schedule import last_second, validation_interval
 from limelight.training.parent import parent_card
 from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
@@ -133,19 +132,18 @@ def _validate_last(run: Run, made_from: str) -> Validation | None:
 # When they are due depends only on the bounds of the run, so a resumed run keeps the same ones.
 
 
-def is_snapshot_due(training: TrainingConfig, step: int, before: float, seconds: float) -> bool:
-    """Whether to keep update `step`, which lasted from `before` to `seconds` of training time.
+def is_snapshot_due(run: Run, before: float) -> bool:
+    """Whether to keep the last update, which lasted from `before` to `progress.seconds` of training time.
 
     Each bound of the run is divided into `keep_snapshots` equal parts, and the update that completes a part is due.
-    Without a bound every update is due at first, then every second, fourth and so on, as `thinned` leaves them.
+    Without a bound an update with a validation is.
     """
-    count, last, end = training.keep_snapshots, training.max_steps, last_second(training)
-    if not count:
-        return False
-    if last is None and end is None:
-        last = count * 2 ** max(0, math.ceil(math.log2(step / count)))
-    ways = ((step - 1, step, last), (before, seconds, end))
-    return any(now * count // bound > then * count // bound for then, now, bound in ways if bound is not None)
+    training, progress = run.config.training, run.progress
+    ways = ((progress.step - 1, progress.step, training.max_steps), (before, progress.seconds, last_second(training)))
+    parts = [
+        int(training.keep_snapshots * time / bound) for *times, bound in ways if bound is not None for time in times
+    ]
+    return parts[::2] != parts[1::2] if parts else progress.step % validation_interval(training, run.epoch) == 0
 
 
 def thinned(steps: Iterable[int], count: int) -> list[int]:

@@ -3,9 +3,7 @@ a budget of updates or minutes.
 """
 
 import math
-import statistics
 import time
-from collections import deque
 
 from limelight.config import RunConfig, TrainingConfig
 
@@ -18,8 +16,6 @@ FEWEST_RISING = 16
 and Adam's estimates need some updates."""
 FEWEST_UPDATES, FEWEST_VALIDATIONS = 100, 5
 """Minimum updates between validations, and minimum validations of the patience, if these are given in epochs."""
-PACE_OF = 50
-"""Number of updates from which the duration of the next one is estimated."""
 
 
 def rate_of(config: RunConfig, step: int, seconds: float = 0.0, *, reserve: float = 0.0) -> float:
@@ -122,20 +118,3 @@ class Clock:
     def seconds(self) -> float:
         """Training time so far, interruptions not counted."""
         return time.monotonic() - self._began
-
-
-class UpdateTimer:
-    """The duration of updates: the median of the last ones, which is robust against single slow ones. The first two of
-    a process, which allocate memory and may compile, are not counted."""
-
-    def __init__(self) -> None:
-        self._durations: deque[float] = deque(maxlen=PACE_OF)
-        self._first: list[float] = []
-
-    def add(self, seconds: float) -> None:
-        """Count an update that took `seconds`."""
-        (self._first if len(self._first) < 2 else self._durations).append(seconds)
-
-    def seconds(self) -> float:
-        """Median seconds per update; 0 before the first one."""
-        return statistics.median(self._durations or self._first or [0.0])

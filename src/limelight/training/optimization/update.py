@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.batching.batch import Batch, make_blocks, pad_rows
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.interface import Model
 from limelight.models.transformer import SSRULayer, Transformer
@@ -105,17 +105,12 @@ def update(
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm = nn.utils.clip_grad_norm_(learned, limit)
     total = total.to(norm.device)
-    applied = _is_sound(total, norm, limit)
+    applied = total.isfinite() & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
     if optimizer.defaults.get("fused"):
         optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
     if optimizer.defaults.get("fused") or applied:
         optimizer.step()
     return Unread(total, norm, applied, tokens)
-
-
-def _is_sound(loss: Tensor, norm: Tensor, limit: float) -> Tensor:
-    """Whether an update with this loss and gradient norm may be applied."""
-    return loss.isfinite() & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
 
 
 def _sum(losses: Sequence[Tensor]) -> Tensor:
@@ -177,12 +172,8 @@ def compiled_or_none(
     try:
         compiled.compile(sample_batch(model).to(device))
     except Exception as error:  # of a compiler: dozens of kinds
-        cause = getattr(error, "inner_exception", error)
-        reason = next((line.strip() for line in str(cause).splitlines() if line.strip()), "")
-        say(
-            f"training.compile: the model cannot be compiled on this machine ({type(cause).__name__}: {reason[:200]}); "
-            "training continues without"
-        )
+        reason = shown(str(getattr(error, "inner_exception", error)).strip().partition("\n")[0])
+        say(f"training.compile: the model cannot be compiled on this machine ({reason}); training continues without")
         return None
     return compiled
 

@@ -9,8 +9,8 @@ import numpy as np
 from torch.nn import functional
 
 from limelight.batching.batch import Batch, begun, cut_batches, label_batch
-from limelight.batching.blocks import ContinuousBlocks, MaskedStream, ShuffledBlocks, blocks_in_order
-from limelight.batching.drawing import Drawing, View
+from limelight.batching.blocks import BlockStream, MaskedStream, blocks_in_order
+from limelight.batching.drawing import View
 from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
@@ -38,9 +38,12 @@ class LanguageModeling(Task):
         self.text, self.validates = prepared.valid, len(prepared.valid.ids) > 1
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
         self.tokens = max(config.batching.tokens, LOOKED_AT)
-        blocks = ContinuousBlocks if isinstance(model, CarriesState) else ShuffledBlocks
-        self.stream = blocks(
-            prepared.train.ids, tokens=config.batching.tokens, block=self.block, seed=config.training.seed
+        self.stream = BlockStream(
+            prepared.train.ids,
+            tokens=config.batching.tokens,
+            block=self.block,
+            seed=config.training.seed,
+            continuous=isinstance(model, CarriesState),
         )
 
     def validate(self, model: Model, how: Execution) -> Validation:
@@ -55,7 +58,7 @@ class LanguageModeling(Task):
         ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
         if not isinstance(model, CarriesState):
             return blocks_in_order(ids, tokens=self.tokens, block=block)
-        return ContinuousBlocks(ids, tokens=self.tokens, block=block, seed=0).epoch()
+        return BlockStream(ids, tokens=self.tokens, block=block, continuous=True).epoch()
 
 
 class Masked(Task):
@@ -107,7 +110,6 @@ class Labels(Task):
             prepared.tokenizers,
             tokens=config.batching.tokens,
             seed=config.training.seed,
-            drawing=Drawing(config.tokens.sampling, max_length=config.batching.max_length),
             chunk_pairs=config.batching.chunk_pairs,
         )
         self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)

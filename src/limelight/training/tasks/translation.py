@@ -3,7 +3,6 @@ greedy translations.
 """
 
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -147,9 +146,22 @@ class Translation(Task):
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
         require_positions(config, longest_sequence(model))
         self.config = config
-        self.amount = _amount(config, prepared)
-        self.stream = stream_of(
-            config, prepared, processes=data_workers(config.training.data_workers, device_of(model))
+        directions, augmentation = trained_directions(config.data), config.augmentation
+        several = f" in {len(directions)} directions ({', '.join(map(str, directions))})" if directions[1:] else ""
+        self.amount = f"{sum(map(len, prepared.stores)):,} pairs{several}"
+        self.stream = BatchStream(
+            views_of(config.data, prepared),
+            prepared.tokenizers,
+            tokens=config.batching.tokens,
+            seed=config.training.seed,
+            drawing=Drawing(
+                config.tokens.sampling,
+                augmentation.rates if augmentation.active else {},
+                config.batching.max_length,
+                [read_names(file) for file in augmentation.name_lists],
+            ),
+            chunk_pairs=config.batching.chunk_pairs,
+            processes=data_workers(config.training.data_workers, device_of(model)),
         )
         self.valid_pairs = valid_pairs(config.data, prepared.valid)
         self.valid = valid_sets(config, prepared.tokenizers, model, self.valid_pairs, config.training.bleu_sentences)
@@ -164,21 +176,6 @@ class Translation(Task):
         return mean_of({direction: each.measure(model, how) for direction, each in self.valid.items()})
 
 
-def _amount(config: RunConfig, prepared: Prepared) -> str:
-    """The number of pairs, in words."""
-    counts = Counter[str]()
-    for corpus, store in zip(config.data.train, prepared.stores, strict=True):
-        counts[corpus.tag] += len(store)
-    parts = [f"{counts.total():,} pairs"]
-    parts += [f"{counts[tag]:,} of them {name}" for tag, name in _TAGS.items() if counts[tag]]
-    directions = trained_directions(config.data)
-    several = f" in {len(directions)} directions ({', '.join(map(str, directions))})" if len(directions) > 1 else ""
-    return ", ".join(parts) + several
-
-
-_TAGS = {"bt": f"back-translated (tag {BACK_TRANSLATED})", "replay": "replayed"}
-
-
 def valid_sets(
     config: RunConfig, tokenizers: Tokenizers, model: Seq2Seq, pairs: Mapping[Direction, Sequence[Pair]], sentences: int
 ) -> dict[Direction, ValidSet]:
@@ -186,25 +183,6 @@ def valid_sets(
     return {
         direction: ValidSet(config, tokenizers, model, some, direction, sentences) for direction, some in pairs.items()
     }
-
-
-def stream_of(config: RunConfig, prepared: Prepared, *, processes: int) -> BatchStream:
-    """The batches of a run."""
-    augmentation = config.augmentation
-    return BatchStream(
-        views_of(config.data, prepared),
-        prepared.tokenizers,
-        tokens=config.batching.tokens,
-        seed=config.training.seed,
-        drawing=Drawing(
-            config.tokens.sampling,
-            augmentation.rates if augmentation.active else {},
-            config.batching.max_length,
-            [read_names(file) for file in augmentation.name_lists],
-        ),
-        chunk_pairs=config.batching.chunk_pairs,
-        processes=processes,
-    )
 
 
 def read_names(file: str) -> list[str]:
