@@ -1,15 +1,11 @@
 """Files as units and as bytes again; files that are refused."""
 
-import importlib.util
 import io
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from limelight.documents import document
 from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError
 from limelight.formats.registry import BOTH_SIDES, FORMATS, Options
@@ -49,16 +45,6 @@ def docx(members: dict[str, str] | None = None) -> bytes:
                               **(members or {})}.items():  # fmt: skip
             archive.writestr(zipfile.ZipInfo(name, (1999, 1, 2, 3, 4, 6)), content, zipfile.ZIP_DEFLATED)
     return stream.getvalue()
-
-
-def test_a_reading_process_imports_what_reads() -> None:
-    """A service starts one for each document: comparing numbers and units takes as long to import as all the rest."""
-    checking = {f"limelight.text.{name}" for name in ("checks", "numbers", "protectors")}
-    code = f"import sys, {document.__name__}; print(*sorted({checking | {'ssl', 'torch'}} & set(sys.modules)))"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == []
-    assert all(map(importlib.util.find_spec, checking)), "the names are still those of modules"
 
 
 @pytest.mark.parametrize("suffix", FORMATS)

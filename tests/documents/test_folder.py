@@ -1,9 +1,6 @@
 """Folders through a translator: every file is translated or named, and interruptions change no report."""
 
 import os
-import signal
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,12 +8,7 @@ import pytest
 from limelight.documents import translate as module
 from limelight.documents.folder import RECORD, translate_folder
 from limelight.documents.report import Report
-from limelight.documents.translate import Work
-from limelight.formats.registry import Options
-from limelight.pipelines.job import Text
-from limelight.pipelines.translation import Translation
 from tests.documents.test_translate import Capitals, work
-from tests.forked import PROCESSES
 
 
 @pytest.fixture
@@ -94,27 +86,6 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     assert sum("left out" in line for line in report.summary()) == 7
 
 
-def test_unsure_translations_are_counted_and_the_worst_are_shown(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.txt").write_text("one\n\ntwo\n\nthree\n\nfour\n\nfive\n\nsix\n")
-    sure = {"one": 0.15, "two": 0.02, "three": 0.9, "four": 0.11, "five": None, "six": 0.05}
-
-    def translate(texts: Sequence[Text], source: str) -> list[Translation]:
-        return [
-            Translation(f"new {each.text}", 0.0, (), 0.0, each.text, finished=True, confidence=sure[each.text])
-            for each in texts
-        ]
-
-    report = translate_folder(tmp_path / "in", tmp_path / "out", Work(translate, Options("en", "de")))
-    lines = list(report.summary())
-    assert lines[0] == "1 file, 6 segments, 0 suspect, 4 unsure (confidence below 0.2)"
-    assert [line.partition("a.txt:")[2] for line in lines[1:]] == [
-        "3: 0.02: 'two' -> 'new two'",
-        "11: 0.05: 'six' -> 'new six'",
-        "7: 0.11: 'four' -> 'new four'",
-    ]
-
-
 def test_an_interruption_changes_nothing_in_the_report(
     given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,47 +100,3 @@ def test_an_interruption_changes_nothing_in_the_report(
         assert names == ["a.txt", "b.md", "deep/c.txt"]
         assert not (output / RECORD).exists()
         assert all((output / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)
-
-
-def kill_before(step: int, folder: str) -> None:
-    """Let this process be killed just before its n-th change in a folder."""
-    seen = 0
-
-    def count(event: str, arguments: tuple) -> None:
-        nonlocal seen
-        writes = event in ("os.rename", "os.remove", "os.mkdir") or (
-            event == "open" and bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
-        )
-        if writes and str(arguments[0]).startswith(folder):
-            seen += 1
-            if seen == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(count)
-
-
-def drive(given: Path, output: Path, step: int) -> int | None:
-    """The exit code of a process that is killed there."""
-    process = PROCESSES.Process(target=translated_until, args=(given, output, step))
-    process.start()
-    process.join()
-    return process.exitcode
-
-
-def translated_until(given: Path, output: Path, step: int) -> None:
-    kill_before(step, str(output))
-    translate_folder(given, output, work(Capitals()))
-
-
-def test_killed_before_any_write_it_goes_on_to_the_same_files_and_report(given: Path, tmp_path: Path) -> None:
-    (given / "LINUX.docx").write_bytes(b"damaged")
-    whole = translate_folder(given, tmp_path / "whole", work(Capitals()))
-    codes = []
-    for step in (4, 9, 13):
-        output = tmp_path / f"out-{step}"
-        codes.append(drive(given, output, step))
-        report = translate_folder(given, output, work(Capitals()))
-        assert (report, report.left) == (whole, [])
-        assert names_in(output) == ["a.txt", "b.md", "deep/c.txt"]
-        assert (output / RECORD).exists()
-    assert -signal.SIGKILL in codes

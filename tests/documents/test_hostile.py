@@ -83,7 +83,7 @@ def test_an_archive_that_unpacks_without_an_end(suffix: str, ending: str, pack: 
     found, said = pairs(tmp_path, path.name, pack(text.encode()))  # type: ignore[operator]
     assert path.stat().st_size < 10_000
     assert "1,000,000" in said
-    assert found == 2
+    assert found == 0
 
 
 def test_a_zip_file_that_unpacks_without_an_end(tmp_path: Path) -> None:

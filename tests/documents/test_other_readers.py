@@ -4,8 +4,6 @@ The translation is in capitals. Programs that are not there are skipped; `apt-ge
 libreoffice-writer-nogui` brings them.
 """
 
-import html.parser
-import json
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +11,6 @@ from pathlib import Path
 
 import docx
 import pytest
-import yaml
 
 from limelight.documents.translate import Work, translate_document
 from limelight.formats.registry import Options
@@ -120,50 +117,3 @@ def test_python_docx_and_libreoffice_read_a_document(tmp_path: Path) -> None:
     assert read.tables[0].cell(0, 0).text == "IN A CELL"
     assert read.sections[0].header.paragraphs[0].text == "THE HEADER"
     assert read.paragraphs[0].style.name == "Title"
-
-
-def test_parsers_read_catalogs(tmp_path: Path) -> None:
-    message = "{n, plural, one {# file} other {# files}}"
-    values = {"a": 'say "yes" to {x}', "b": ["it's \\ here", 3, None, True], "c": {"d": message}}
-    loaded = {"a": 'SAY "YES" TO {x}', "b": ["IT'S \\ HERE", 3, None, True], "c": {"d": message}}
-    assert json.loads(translated(tmp_path, "a.json", json.dumps(values, indent=3)).read_text("utf-8")) == loaded
-    for style in ('"', "'", None):
-        text = yaml.safe_dump(values, default_style=style if style else None, width=30)
-        assert yaml.safe_load(translated(tmp_path, "a.yaml", text).read_text("utf-8")) == loaded
-
-
-class Tags(html.parser.HTMLParser):
-    """All tags of a page and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags, self.text = list[tuple[str, str]](), ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(("open", tag))
-
-    def handle_endtag(self, tag: str) -> None:
-        self.tags.append(("close", tag))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_parsers_read_pages(tmp_path: Path) -> None:
-    markdown = pytest.importorskip("markdown")
-    page = (
-        "<!doctype html><html lang=en><body><h1>the <b>old</b> house</h1><p>a &lt; b &amp; c<br>it <code>x</code></p>"
-    )
-    old, new = Tags(page), Tags(translated(tmp_path, "a.html", page).read_text())
-    assert (new.tags, new.text) == (old.tags, old.text.upper().replace("X", "x"))
-    text = (
-        '# the *old* house\n\n1. see [it](http://a.org/b "t") `x`\n2. two\n\n| a b | c |\n|---|---|\n| d | **e** f |\n'
-    )
-    pages = [
-        markdown.markdown(each, extensions=["tables"])
-        for each in (text, translated(tmp_path, "a.md", text).read_text())
-    ]
-    old, new = map(Tags, pages)
-    assert (new.tags, new.text) == (old.tags, old.text.upper().replace("X", "x"))

@@ -38,9 +38,6 @@ def test_a_table_without_such_names_is_refused(header: str, tmp_path: Path) -> N
     [
         (b"a", "the number of cells differs from that of the first line (1, not 2)"),
         (b"a,b,c", "the number of cells differs"),
-        (b'"a"x,b', "not a row of CSV ("),
-        (b"\xff,b", "not valid UTF-8"),
-        (b"a\0,b", "the line holds a NUL character"),
     ],
 )
 def test_a_wrong_row_is_left_out(row: bytes, reason: str, tmp_path: Path) -> None:
@@ -49,6 +46,13 @@ def test_a_wrong_row_is_left_out(row: bytes, reason: str, tmp_path: Path) -> Non
     assert ([(pair.source, pair.line) for pair in pairs], error) == ([("c", 2), ("e", 4)], "")
     [found] = bad
     assert (found.line, found.reason[: len(reason)]) == (3, reason)
+
+
+@pytest.mark.parametrize("row", [b'"a"x,b', b"\xff,b", b"a\0,b"])
+def test_what_is_not_a_table_is_an_error(row: bytes, tmp_path: Path) -> None:
+    pairs, bad, _, error = read(write(tmp_path, "a.csv", b"en,de\nc,d\n" + row + b"\ne,f\n"))
+    assert (len(pairs), bad) == (1, [])
+    assert "a.csv:3: " in error
 
 
 @pytest.mark.parametrize("rows", [1, 20_000])

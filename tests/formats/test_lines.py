@@ -56,7 +56,7 @@ def test_any_bytes_give_one_item_for_each_line(content: bytes) -> None:
     items = scan(content)
     assert len(items) == content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
     for number, item in enumerate(items, start=1):
-        assert isinstance(item, str) or (item.line, item.file, item.fatal) == (number, "f", False)
+        assert isinstance(item, str) or (item.line, item.file) == (number, "f")
 
 
 @pytest.mark.parametrize("ending", [b"\n", b""])

@@ -2,12 +2,10 @@
 
 import io
 import os
-import random
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from limelight.formats import read_stream
 from limelight.formats.lines import chunks, read_live
 
 
@@ -34,25 +32,6 @@ def test_a_pause_comes_when_the_writer_waits() -> None:
         alarm.cancel()
         os.close(writing)
         assert list(lines) == ["and half of the next"]
-
-
-def test_a_pipe_has_the_lines_of_a_file(seed: int) -> None:
-    generator = random.Random(seed)
-    words = ["one ", "zwölf", "\r\n", "\n", "\n", "\ufeff", "日本", "x" * 70_000, "\u2028"]
-    content = "".join(generator.choices(words, k=400)).encode()
-    with pipe() as (stream, writing):
-
-        def write() -> None:
-            place = 0
-            while place < len(content):
-                place += os.write(writing, content[place : place + generator.choice([1, 3, 40, 5_000, 100_000])])
-            os.close(writing)
-
-        writer = threading.Thread(target=write)
-        writer.start()
-        found = [line for line in read_live(stream, "pipe") if line is not None]
-        writer.join()
-    assert found == list(read_stream(io.BytesIO(content), "file"))
 
 
 def test_chunks_end_at_pauses() -> None:

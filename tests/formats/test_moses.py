@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from limelight.errors import UserError
 from limelight.formats.lines import MAX_LINE_BYTES, scan_moses
 from limelight.text import BadLine, Pair
 
@@ -57,7 +58,6 @@ def test_a_bad_line_takes_its_partner_and_nothing_else(
             assert (item.source, item.target) == (f"s{item.line}", f"t{item.line}")
         else:
             assert kind != ("good", "good")
-            assert not item.fatal
             assert item.file == str(folder / ("t.en" if kind[0] != "good" else "t.de"))
 
 
@@ -68,17 +68,15 @@ def test_two_bad_sides_are_one_report(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("sources", "targets"), [(3, 5), (5, 3), (0, 2), (2, 0)])
 def test_unequal_files_end_where_the_shorter_one_ends(sources: int, targets: int, tmp_path: Path) -> None:
-    *pairs, bad = scan(tmp_path, b"s\n" * sources, b"t\n" * targets)
     shorter = min(sources, targets)
-    assert [type(pair) for pair in pairs] == [Pair] * shorter
+    with pytest.raises(UserError) as caught:
+        scan(tmp_path, b"s\n" * sources, b"t\n" * targets)
     names = ["t.en", "t.de"] if sources > targets else ["t.de", "t.en"]
     long_name, short_name = (str(tmp_path / name) for name in names)
-    assert str(bad) == (
+    assert str(caught.value) == (
         f"{long_name}:{shorter + 1}: this line has no partner: {short_name} has only {shorter} lines; both files need "
         "equally many lines; which one is missing is not known"
     )
-    assert isinstance(bad, BadLine)
-    assert bad.fatal
 
 
 def test_a_line_without_an_end_is_not_read_for_ever(tmp_path: Path) -> None:
@@ -87,7 +85,8 @@ def test_a_line_without_an_end_is_not_read_for_ever(tmp_path: Path) -> None:
         file.write(b"t\n")
         file.truncate(1 << 34)  # a hole: 16 GiB of NULs that take no space
     tracemalloc.start()
-    (_, bad) = scan_moses(*paths)
+    with pytest.raises(UserError) as caught:
+        list(scan_moses(*paths))
     assert tracemalloc.get_traced_memory()[1] < 8_000_000
     tracemalloc.stop()
-    assert str(bad).startswith(f"{paths[1]}:2: no line end within 100,000,000 bytes")
+    assert str(caught.value).startswith(f"{paths[1]}:2: no line end within 100,000,000 bytes")

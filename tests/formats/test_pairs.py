@@ -122,6 +122,3 @@ def test_segments_that_are_not_used_stop_nothing_and_are_reported_apart(tmp_path
     assert [str(line) for line in unused] == [f"{path}:1: not translated"]
     with pytest.raises(UserError, match=r"a\.po:7: not a line of a PO file: nonsense"):
         next(pairs)
-    bad: list[BadLine] = []
-    assert [pair.line for pair in read_pairs([path], on_bad_line=bad.append)] == [4]
-    assert [line.line for line in bad] == [7]

@@ -70,16 +70,14 @@ def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
         ('msgid "a"\nmsgstr "b\xff', 7, "not valid UTF-8 (byte 0xff at byte 10 of the line)"),
     ],
 )
-def test_a_wrong_line_spoils_its_entry_alone(wrong: str, line: int, reason: str, tmp_path: Path) -> None:
-    text = po(wrong, entry("c", "d", before="# a comment\n"))
+def test_a_wrong_line_ends_the_catalog(wrong: str, line: int, reason: str, tmp_path: Path) -> None:
+    text = po(entry(), wrong, entry("c", "d", before="# a comment\n"))
     pairs, bad, _, error = read(write(tmp_path, "a.po", text.encode("latin-1")))
-    assert ([(pair.source, pair.target) for pair in pairs], error) == ([("c", "d")], "")
-    [found] = bad
-    assert (found.line, found.reason[: len(reason)]) == (line, reason)
+    assert (len(pairs), bad) == (1, [])
+    assert f"a.po:{line + 3}: {reason}" in error
 
 
-def test_a_huge_entry_is_left_out_in_little_memory(tmp_path: Path) -> None:
+def test_a_huge_entry_takes_little_memory(tmp_path: Path) -> None:
     text = po('msgid "a"\nmsgstr ""\n' + '"' + "x" * 999_000 + '"\n' + ('"' + "x" * 999_000 + '"\n') * 3, entry())
-    pairs, bad, *_ = read(write(tmp_path, "a.po.gz", text))
-    assert [line.reason for line in bad] == ["an entry of more than 1,000,000 characters"]
-    assert len(pairs) == 1
+    *_, error = read(write(tmp_path, "a.po.gz", text))
+    assert "an entry of more than 1,000,000 characters" in error

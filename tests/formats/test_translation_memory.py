@@ -1,8 +1,6 @@
 """Translation memories: what is found, in which order, and files that change or are damaged."""
 
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -144,15 +142,3 @@ def test_columns_without_languages_are_refused_for_several_directions(tmp_path: 
     with pytest.raises(UserError, match="its languages are not in the file"):
         open_memories(path, [("en", "de"), ("en", "fr")], lambda _: None)
     assert open_memories(path, [("en", "de")], lambda _: None).of("en", "de") is not None
-
-
-def test_processes_that_begin_together_make_one_index(tmp_path: Path) -> None:
-    path = written(tmp_path / "m.tsv", [(f"{one} {number}", str(number)) for number in range(3000) for one, _ in PAIRS])
-    program = "import sys; from limelight.formats.translation_memory import *; "
-    program += "print(len(open_memory(sys.argv[1], say=print)))"
-    running = [
-        subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE, text=True) for _ in "123"
-    ]
-    said = [each.communicate(timeout=600)[0].splitlines() for each in running]
-    assert [lines[-1] for lines in said] == ["12000"] * 3
-    assert sum(len(lines) - 1 for lines in said) == 1

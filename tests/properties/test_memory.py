@@ -13,8 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from limelight.attention import attend
-from limelight.batching.batch import make_blocks
-from limelight.config import DecoderOnlyConfig, TransformerConfig
+from limelight.config import TransformerConfig
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import HalfCopy
 from tests.models.helpers import batch_of, make_model, random_rows
@@ -68,23 +67,6 @@ def test_training_with_masks_and_dropout_makes_nothing_quadratic(variant: str, p
     largest, total = growth(training(precision, **VARIANTS[variant]))
     assert largest <= 2.01
     assert total <= 2.02  # logits are made in parts, of which there is a whole number
-
-
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_training_on_plain_text_makes_nothing_quadratic(variant: str, precision: str, seed: int) -> None:
-    sizes = {name: value for name, value in SMALL.items() if not name.endswith("layers")}
-    settings = {**sizes, "layers": 1, "dropout": 0.1, "max_positions": LENGTHS[-1], **VARIANTS[variant]}
-    model = make_model(DecoderOnlyConfig(**settings)).train()
-    half = HalfCopy(model) if precision == "bf16" else None
-
-    def work(length: int) -> None:
-        blocks = make_blocks(torch.randint(1, 28, (2, length + 1)).numpy())
-        batch_loss(half.refreshed() if half else model, blocks, label_smoothing=0.0).backward()
-
-    largest, total = growth(work)
-    assert largest <= 2.01
-    assert total <= 2.02
 
 
 def test_the_measure_sees_what_is_quadratic(seed: int) -> None:

@@ -41,19 +41,6 @@ def test_each_reason_drops_its_pair_and_names_its_place(bad: tuple[str, str], re
     assert (report.total, report.kept) == (3, 2)
 
 
-def test_it_streams() -> None:
-    """The first pair comes before the second is read: corpora do not fit in memory."""
-
-    def endless():  # type: ignore[no-untyped-def]
-        for line in range(1, 10**9):
-            yield Pair(f"source {line}", f"ziel {line}", "t", line)
-
-    report = CleanReport()
-    stream = clean(endless(), report, **MILD)  # type: ignore[arg-type]
-    assert next(stream).line == 1
-    assert report.total == 1
-
-
 def test_the_summary_reads_well() -> None:
     _, report = run([("first", "erster")] * 1234 + [("", "b"), ("", "c")])
     assert report.summary() == (

@@ -32,24 +32,6 @@ def test_what_fits_stays_as_it_is(text: str) -> None:
     assert with_short(whole, at_most(60)) == whole
 
 
-@pytest.mark.parametrize(
-    ("text", "count", "expected"),
-    [
-        ("the lamp hums, and the dog runs", 20, ["the lamp hums,", "and the dog runs"]),
-        ("the lamp hums and the dog runs", 20, ["the lamp hums", "and the dog runs"]),
-        ("a, the lamp hums and a dog", 20, ["a, the lamp", "hums and a dog"]),  # near the middle
-        ("aaaaaaaaaa", 5, ["aaaaa", "aaaaa"]),
-        ("a dog bbbbbbbbbbbbbbbbbbbb", 20, ["a dog", "bbbbbbbbbbbbbbbbbbbb"]),
-        ("犬が走る、猫が眠る", 5, ["犬が走る、", "猫が眠る"]),
-        ("犬猫犬猫", 2, ["犬猫", "犬猫"]),
-        ("aae\u0301e\u0301aa", 5, ["aae\u0301", "e\u0301aa"]),
-        ("a" * 3 + "\U0001f468\u200d\U0001f469" + "a" * 3, 6, ["aaa\U0001f468\u200d\U0001f469", "aaa"]),
-    ],
-)
-def test_where_a_text_is_divided(text: str, count: int, expected: list[str]) -> None:
-    assert parts(text, count) == expected
-
-
 @pytest.mark.parametrize("unit", ["a", "a ", "\U0001f600", "犬、", " ,", "\u0301"])
 def test_the_work_grows_with_the_length(unit: str) -> None:
     """Tokens are counted for short parts only, each character at most a few times."""

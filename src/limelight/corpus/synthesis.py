@@ -118,7 +118,7 @@ def read_inputs(parts: Sequence[Part], on_bad_line: Callable[[BadLine], None] | 
                 for line in scan_lines(stream, file):
                     if isinstance(line, str):
                         yield one_column(line)
-                    elif on_bad_line is None or line.fatal:
+                    elif on_bad_line is None:
                         raise UserError(str(line))
                     else:
                         on_bad_line(line)

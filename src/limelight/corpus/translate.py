@@ -19,7 +19,6 @@ from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
 from limelight.parts import AGAIN
 from limelight.pipelines.translation import LOW_CONFIDENCE
-from limelight.text.pair import BadLine
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
@@ -150,8 +149,6 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             while not is_last:
                 items = list(islice(lines, job.chunk))
                 is_last = len(items) < job.chunk
-                if items and isinstance(items[-1], BadLine) and items[-1].fatal:
-                    raise UserError(str(items[-1]))
                 texts = [item.text for item in items if isinstance(item, Item)]
                 yield Chunk(texts, done + 1, (results, items, is_last))
                 done += len(items)

@@ -65,25 +65,23 @@ def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
 def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
     """Exactly one item for each line of `stream`: its text, or its fault.
 
-    The last one is fatal if the file cannot be read to its end: an archive is damaged, or a line has no end within
-    100 MB. In an archive the preceding lines are not verified either: the checksum is at its end.
+    Raises `UserError` if the file cannot be read to its end: an archive is damaged, or a line has no end within 100 MB.
+    In an archive the preceding lines are not verified either: the checksum is at its end.
     """
     number = 0
     while True:
         number += 1
         try:
             raw = stream.readline(MAX_LINE_BYTES + 1)
-            if not raw:
-                return
             too_long = len(raw) > MAX_LINE_BYTES and not raw.endswith(b"\n")
             endless = too_long and not _skip_line(stream)
         except OSError as error:
-            yield damaged(name, number, error)
+            raise damaged(name, number, error) from None
+        if not raw:
             return
         if endless:
             reason = f"no line end within {MAX_SKIPPED_BYTES:,} bytes; is this file text, with line ends of \\n?"
-            yield BadLine(name, number, reason, fatal=True)
-            return
+            raise UserError(f"{name}:{number}: {reason}")
         if too_long:
             reason = f"the line is longer than {MAX_LINE_BYTES:,} bytes; is this file text, one sentence a line?"
             yield BadLine(name, number, reason)
@@ -103,8 +101,7 @@ def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
         try:
             raw = rest + stream.readline(MAX_LINE_BYTES + 1 - len(rest))
         except OSError as error:
-            yield damaged(name, number, error)
-            return
+            raise damaged(name, number, error) from None
         if not raw:
             return
         ends = len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n")
@@ -126,10 +123,10 @@ def _cut(raw: bytes) -> int:
     return cut
 
 
-def damaged(name: str, number: int, error: OSError) -> BadLine:
-    """The fault to report if reading a file fails."""
+def damaged(name: str, number: int, error: OSError) -> UserError:
+    """The error if reading a file fails."""
     reason = f"the file is damaged or cut off here ({error}), so no line of it is sure; fetch it again"
-    return BadLine(name, number, reason, fatal=True)
+    return UserError(f"{name}:{number}: {reason}")
 
 
 def _skip_line(stream: BufferedIOBase) -> bool:
@@ -159,27 +156,24 @@ def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = 
 def scan_moses(source: str | Path, target: str | Path) -> Iterator[Pair | BadLine]:
     """One item for each line number: the pair, or the fault of either side.
 
-    A bad line is dropped together with its counterpart, so the sides stay aligned. Files of unequal length end with a
-    fatal `BadLine`: a line is missing at an unknown place, and all later pairs are wrong. It is reported at the end of
+    A bad line is dropped together with its counterpart, so the sides stay aligned. Raises `UserError` for files of
+    unequal length: a line is missing at an unknown place, and all later pairs are wrong. It is reported at the end of
     the shorter file, because a corpus is read only once.
     """
     with open_text(source) as source_stream, open_text(target) as target_stream:
         lines = zip_longest(scan_lines(source_stream, str(source)), scan_lines(target_stream, str(target)))
         for number, (left, right) in enumerate(lines, start=1):
-            bad = [side for side in (left, right) if isinstance(side, BadLine)]
-            fatal = [side for side in bad if side.fatal]
-            if not fatal and (left is None or right is None):
+            if left is None or right is None:
                 longer, shorter = (source, target) if right is None else (target, source)
-                reason = (
-                    f"this line has no partner: {shorter} has only {number - 1:,} lines; both files need equally many "
-                    "lines; which one is missing is not known"
+                raise UserError(
+                    f"{longer}:{number}: this line has no partner: {shorter} has only {number - 1:,} lines; both files "
+                    "need equally many lines; which one is missing is not known"
                 )
-                fatal = [BadLine(str(longer), number, reason, fatal=True)]
-            if fatal or bad:
-                yield (fatal or bad)[0]
-            if fatal:
-                return
-            if isinstance(left, str) and isinstance(right, str):
+            if isinstance(left, BadLine):
+                yield left
+            elif isinstance(right, BadLine):
+                yield right
+            else:
                 yield Pair(left, right, str(source), number)
 
 

@@ -138,32 +138,22 @@ def compress(content: bytes, suffix: str) -> bytes:
     return content
 
 
-def name_of_format(suffix: str) -> str:
-    """What a format is called that is not plain text, such as `a PDF document`; empty for other suffixes."""
-    return _BY_SUFFIX.get(suffix, "")
-
-
 def refuse_name(path: Path, suffix: str) -> None:
     """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
-    if name_of_format(suffix):
-        raise _error(path, name_of_format(suffix))
+    if found := _BY_SUFFIX.get(suffix):
+        raise UserError(
+            f"{path}: is {found}, which is not read as text; parallel text is read by the ending of its name "
+            f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in "
+            "UTF-8, a sentence a line, or as a table with tabs (.tsv)"
+        )
 
 
 def refuse_to_translate(path: Path) -> None:
     """Raise `UserError` for a file whose format is not translated, with what to give instead."""
-    found = name_of_format(text_suffix(path))
-    if found and text_suffix(path) not in DOCUMENT_SUFFIXES:
+    suffix = text_suffix(path)
+    if suffix in _BY_SUFFIX and suffix not in DOCUMENT_SUFFIXES:
         remedy = "save it as a Word document (.docx), or its text, or a column of it, as plain text with the same lines"
-        raise UserError(f"{path}: is {found}, which is not translated as it is; {remedy}")
-
-
-def _error(path: Path, found: str) -> UserError:
-    remedy = (
-        "parallel text is read by the ending of its name "
-        f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in UTF-8, a "
-        "sentence a line, or as a table with tabs (.tsv)"
-    )
-    return UserError(f"{path}: is {found}, which is not read as text; {remedy}")
+        raise UserError(f"{path}: is {_BY_SUFFIX[suffix]}, which is not translated as it is; {remedy}")
 
 
 def open_text(path: str | Path) -> BufferedReader:

@@ -143,7 +143,7 @@ def _pairs(
         elif item.unused:
             if on_unused is not None:
                 on_unused(item)
-        elif on_bad_line is None or item.fatal:
+        elif on_bad_line is None:
             raise UserError(str(item))
         else:
             on_bad_line(item)

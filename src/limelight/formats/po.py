@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from limelight.errors import shown
+from limelight.errors import UserError, shown
 from limelight.formats.accelerators import divide_label, with_accelerator, without_accelerator
-from limelight.formats.lines import scan_lines
+from limelight.formats.lines import read_stream
 from limelight.formats.opening import open_segments
 from limelight.formats.plain import unwrapped
 from limelight.formats.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.formats.segments import Segment, Variant
 from limelight.formats.unit import Code, FormatError, Splice, Unit, has_words, make_unit, with_codes, with_first
-from limelight.text.pair import BadLine
 
 MAX_ENTRY = 1_000_000
 """Maximum number of characters of an entry."""
@@ -49,8 +48,6 @@ class Entry:
     """Begin, end and text of each line of flags (`#,`)."""
     previous: list[tuple[int, int]] = field(default_factory=list)
     """Lines of `#|`, with their line ends."""
-    fault: BadLine | None = None
-    """The first line that is not part of a valid entry."""
     last: str = ""
     """The keyword to which a continuation string belongs."""
     size: int = 0
@@ -74,23 +71,22 @@ class Entry:
         """The keywords of its translations, in the order of the catalog."""
         return [name for name in self.parts if name.startswith("msgstr")]
 
-    def add(self, content: str, begin: int, end: int, number: int) -> str:
-        """Add a line with a string; returns what is wrong with it, if anything is."""
+    def add(self, content: str, begin: int, end: int, number: int) -> None:
+        """Add a line with a string. Raises `FormatError` if it is not one of an entry."""
         match = _KEYWORD.fullmatch(content)
         self.last = match[1] if match else self.last
         string = _STRING.fullmatch(match[2] if match else content)
         self.size += len(content)
         if self.size > MAX_ENTRY:
-            return f"an entry of more than {MAX_ENTRY:,} characters"
+            raise FormatError(f"an entry of more than {MAX_ENTRY:,} characters", number)
         if string is None or not self.last:
-            return f"not a line of a PO file: {shown(content, 60)}"
+            raise FormatError(f"not a line of a PO file: {shown(content, 60)}", number)
         if match and self.last in self.parts:
-            return f"a second {self.last} in one entry"
+            raise FormatError(f"a second {self.last} in one entry", number)
         self.parts[self.last] = self.text(self.last) + _ESCAPE.sub(_unescaped, string[1])
         self.places[self.last] = self.places.get(self.last, (begin, end))[0], end
         if match and (self.last == "msgid" or not self.line):
             self.line = number
-        return ""
 
 
 def _unescaped(match: re.Match[str]) -> str:
@@ -98,36 +94,28 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(int(code, 16) if code else int(octal, 8)) if letter is None else _ESCAPED.get(letter, letter)
 
 
-def entries(lines: Iterable[str | BadLine], file: str = "") -> Iterator[Entry]:
-    """The entries of the lines of a catalog, in order; an invalid line is the fault of its entry. Obsolete entries
-    (`#~`) are comments.
-
-    After a fault, the next keyword begins an entry, so that little text is lost.
-    """
+def entries(lines: Iterable[str]) -> Iterator[Entry]:
+    """The entries of the lines of a catalog, in order. Obsolete entries (`#~`) are comments. Raises `FormatError`."""
     entry, place = Entry(), 0
     for number, whole in enumerate(lines, start=1):
-        if isinstance(whole, BadLine):
-            entry.fault = entry.fault or whole
-            continue
         content, begin, end = whole.strip(), place, place + len(whole.rstrip("\r\n"))
         place += len(whole)
-        is_full = entry.forms or entry.fault or (content and "msgid" in entry.parts)
+        is_full = entry.forms or (content and "msgid" in entry.parts)
         if is_full and (not content or content.startswith(("#", "msgctxt", "msgid ", 'msgid"'))):
-            yield _ended(entry, file)
+            yield _whole(entry)
             entry = Entry()
         if content.startswith("#,"):
             entry.flags.append((begin, end, content[2:]))
         elif content.startswith("#|"):
             entry.previous.append((begin, place))
         elif content and not content.startswith("#"):
-            fault = entry.add(content, begin, end, number)
-            entry.fault = entry.fault or (BadLine(file, number, fault) if fault else None)
-    yield _ended(entry, file)
+            entry.add(content, begin, end, number)
+    yield _whole(entry)
 
 
-def _ended(entry: Entry, file: str) -> Entry:
-    if entry.parts and not entry.forms and entry.fault is None:
-        entry.fault = BadLine(file, entry.line, "an entry without msgstr; is the file cut off?")
+def _whole(entry: Entry) -> Entry:
+    if entry.parts and not entry.forms:
+        raise FormatError("an entry without msgstr; is the file cut off?", entry.line)
     return entry
 
 
@@ -145,37 +133,41 @@ def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, list[st
     return [("msgid", one), ("msgid_plural", [form for form in forms if form not in one])]
 
 
-def scan_po(path: str | Path) -> Iterator[Segment | BadLine]:
-    """The entries of a catalog. The source language is the header's X-Source-Language, if it has one.
+def scan_po(path: str | Path) -> Iterator[Segment]:
+    """The entries of a catalog; a line that is not valid raises `UserError`. The source language is the header's
+    X-Source-Language, if it has one.
 
     An entry with a plural is one or two segments: the singular with the form for one (`formats/plurals.py`), and the
     plural with the last form, the general one in nearly all languages.
     """
     file, source, target, plurals = str(path), "", "", None
     with open_segments(path) as stream:
-        for entry in entries(scan_lines(stream, file), file):
-            if entry.fault is not None:
-                yield entry.fault
-            elif entry.is_header:
+        try:
+            for entry in entries(read_stream(stream, file)):
+                if not entry.is_header:
+                    known = plurals if plurals and plurals.total == len(entry.forms) else None
+                    yield from _segments(entry, known, source, target)
+                    continue
                 text = entry.text("msgstr")
                 fields = (line.partition(":") for line in text.split("\n"))
                 header = {name.strip().lower(): value.strip() for name, _, value in fields}
                 coding = charset(text.encode())
                 if coding.lower() not in _UTF8:
                     reason = f"the catalog is in {shown(coding, 30)}, and only UTF-8 is read"
-                    convert = "convert it: msgconv --to-code=UTF-8"
-                    yield BadLine(file, entry.line, f"{reason}; {convert}", fatal=True)
-                    return
+                    raise FormatError(f"{reason}; convert it: msgconv --to-code=UTF-8", entry.line)
                 source, target = header.get("x-source-language", ""), header.get("language", "")
                 plurals = forms_of_header(text) or forms_of_language(target)
-            else:
-                known = plurals if plurals and plurals.total == len(entry.forms) else None
-                for keyword, forms in _sides(entry, known):
-                    translation = entry.text(forms[-1]) if forms else ""
-                    variants = [Variant(source, [entry.text(keyword)]), Variant(target, [translation])]
-                    unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
-                    if forms:
-                        yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
+        except FormatError as error:
+            raise UserError(f"{file}:{error.line}: {error.reason}") from None
+
+
+def _segments(entry: Entry, plurals: PluralForms | None, source: str, target: str) -> Iterator[Segment]:
+    for keyword, forms in _sides(entry, plurals):
+        translation = entry.text(forms[-1]) if forms else ""
+        variants = [Variant(source, [entry.text(keyword)]), Variant(target, [translation])]
+        unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
+        if forms:
+            yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
 
 
 def charset(data: bytes) -> str:
@@ -193,8 +185,6 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
     """
     units, plurals = list[Unit](), None
     for entry in entries(_LINE.findall(text)):
-        if entry.fault is not None:
-            raise FormatError(entry.fault.reason, entry.fault.line)
         if entry.is_header:
             plurals = plurals or forms_of_header(entry.text("msgstr"))
             continue

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from limelight.formats.accelerators import Accelerator, divide_label, with_accelerator, without_accelerator
 from limelight.formats.plurals import PluralForms, forms_of_qt
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Code, Parts, Splice, Unit, make_unit, with_codes, with_first
+from limelight.formats.unit import Code, Parts, Splice, Unit, make_unit, with_codes
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -20,9 +20,8 @@ from limelight.formats.xml import (
     indent,
     inline_parts,
     read_units,
-    with_attribute,
+    with_languages,
 )
-from limelight.text.pair import BadLine
 
 UNFINISHED = "unfinished"
 _UNUSED = {UNFINISHED: UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete"}
@@ -54,12 +53,9 @@ def _parts(element: Element, text: str = "") -> Parts:
     return list(inline_parts(element, lambda each: Inline(f"{each.name} {each.get('value')}"), text))
 
 
-def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
+def scan_qt(path: str | Path) -> Iterator[Segment]:
     """The messages of a file."""
     for unit in read_units(path, ("TS",), ("message",)):
-        if isinstance(unit, BadLine):
-            yield unit
-            continue
         root = unit.ancestors[0]
         for message in _messages(unit):
             is_empty = not has_content(message.target)
@@ -72,17 +68,17 @@ def scan_qt(path: str | Path) -> Iterator[Segment | BadLine]:
 
 def qt_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
     """Messages of a Qt file whose translation is missing or unfinished. They remain `unfinished`, for review."""
-    units, unnamed = list[Unit](), dict[Element, str]()
+    units, roots = list[Unit](), dict[Element, str]()
     for found in find_units(text, ("TS",), ("message",)):
         root = found.ancestors[0]
         plurals = forms_of_qt(root.get("language") or language)
-        unnamed |= {root: language} if language and not root.get("language") else {}
+        roots[root] = "language"
         for message in _messages(found):
             is_filled = has_content(message.target) or any(each.text().strip() for each in message.forms)
             if message.kind != "obsolete" and (everything or message.kind or not is_filled):
                 unit = _unit(text, message, plurals)
                 units += [unit] * unit.has_words
-    return with_first(units, [with_attribute(text, root, "language", new) for root, new in unnamed.items()])
+    return with_languages(units, text, roots, language)
 
 
 def _unit(text: str, message: _Message, plurals: PluralForms | None) -> Unit:

@@ -71,9 +71,10 @@ def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = 
         is_blank = not text or text.isspace()
         documents, blank = documents + (not is_blank), blank + is_blank
         characters += 0 if by_line and is_blank else len(text) + by_line
-    if by_line:
-        return Extent(documents, blank, characters)
-    return Extent(1, 0, characters) if documents else Extent(0, 1, 0)
+    if not by_line:
+        documents = min(1, documents)
+        return Extent(documents, 1 - documents, characters * documents)
+    return Extent(documents, blank, characters)
 
 
 def read_documents(
@@ -122,7 +123,7 @@ def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterat
         for text in (scan_lines if by_line else scan_text)(stream, str(file)):
             if isinstance(text, str):
                 yield text
-            elif on_bad_line is None or text.fatal:
+            elif on_bad_line is None:
                 raise UserError(str(text))
             else:
                 on_bad_line(text)

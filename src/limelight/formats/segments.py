@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import product
 from typing import Literal, NamedTuple
 
-from limelight.errors import shown
+from limelight.errors import UserError, shown
 from limelight.formats.unit import Code, Parts
 from limelight.text.languages import normal_code
 from limelight.text.marking import MAX_PLACEHOLDERS, has_marks, placeholder
@@ -124,8 +124,8 @@ def pairs_of(
 ) -> Iterator[Pair | BadLine]:
     """The pairs of a file in two languages; if a language has several texts, all combinations.
 
-    With `marks` inline codes on both sides become placeholders, else all codes are removed. Ends with a fatal `BadLine`
-    if the file has no text in one of the languages, or has a third language and none were named.
+    With `marks` inline codes on both sides become placeholders, else all codes are removed. Raises `UserError` if the
+    file has no text in one of the languages, or has a third language and none were named.
     """
     choice = _Choice(*languages)
     for segment in segments:
@@ -134,12 +134,11 @@ def pairs_of(
             continue
         fault = choice.take_note(segment.variants)
         if fault:
-            yield BadLine(file, segment.line, fault, fatal=True)
-            return
+            raise UserError(f"{file}:{segment.line}: {fault}")
         yield from _pairs(segment, file, choice, states, marks=marks)
     missing = choice.missing()
     if missing:
-        yield BadLine(file, 1, missing, fatal=True)
+        raise UserError(f"{file}:1: {missing}")
 
 
 def _pairs(segment: Segment, file: str, choice: _Choice, states: States, *, marks: bool) -> Iterator[Pair | BadLine]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.errors import UserError, shown
-from limelight.formats.lines import damaged, scan_lines
+from limelight.formats.lines import damaged, read_stream, scan_lines
 from limelight.formats.opening import open_segments, open_text
 from limelight.formats.segments import Segment, Variant
 from limelight.text.languages import code_of
@@ -67,51 +67,36 @@ def _listed(header: Sequence[str]) -> str:
 
 def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Segment | BadLine]:
     """One item for each row after the first that is not blank: its texts, with its cell of the further `column`, or its
-    fault.
+    fault. Raises `UserError` at a line that is not text.
 
     Quoted cells may contain line ends and doubled quotes. All rows have as many cells as the first. The delimiter
     (comma, semicolon or tab) is the one that is most frequent in the first line.
     """
-    file, number, bad = str(path), 0, list[BadLine]()
+    file = str(path)
     with open_segments(path) as stream:
-
-        def lines() -> Iterator[str]:
-            nonlocal number
-            for line in scan_lines(stream, file):
-                number += 1
-                bad.extend([line] if isinstance(line, BadLine) else [])
-                yield f"{line}\n" if isinstance(line, str) else "\n"
-
-        given = lines()
-        first = next(given, "")
+        lines = read_stream(stream, file)
+        if (first := next(lines, None)) is None:
+            return
         delimiter = max(DELIMITERS, key=first.count)
         header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
         columns = [(place, "") for place in _places(sides, header, file)] if sides else _columns(tuple(header))
         further = _places([column], header, file)[0] if column else -1
-        yield from bad
-        if not columns and first:
+        if not columns:
             reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
-            yield BadLine(file, 1, f"{reason} and de, English and German; here it is: {_listed(header)}", fatal=True)
-            return
-        reader = csv.reader(given, delimiter=delimiter, strict=True)
+            raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {_listed(header)}")
+        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
         while True:
-            begin = number + 1
-            bad.clear()
+            begin = reader.line_num + 2
             try:
                 cells = next(reader, None)
             except csv.Error as error:
-                fatal = number > begin  # the row includes lines of other rows
-                yield BadLine(file, begin, f"not a row of CSV ({error}); is a quote missing?", fatal=fatal)
-                if fatal:
-                    return
-                continue
-            yield from bad
+                raise UserError(f"{file}:{begin}: not a row of CSV ({error}); is a quote missing?") from None
             if cells is None:
                 return
-            if cells and not bad and len(cells) != len(header):
+            if cells and len(cells) != len(header):
                 reason = "the number of cells differs from that of the first line"
                 yield BadLine(file, begin, f"{reason} ({len(cells)}, not {len(header)})")
-            elif cells and not bad:
+            elif cells:
                 variants = [Variant(language, [cells[place]]) for place, language in columns]
                 yield Segment(begin, variants, cell="" if further < 0 else cells[further].strip())
 
@@ -181,12 +166,13 @@ def scan_json(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> 
             data = stream.read(MAX_ARRAY + 1)
             if len(data) > MAX_ARRAY:
                 raise ValueError(f"an array of more than {MAX_ARRAY:,} bytes; write an object a line (.jsonl)")
-            for number, record in enumerate(json.loads(data.decode("utf-8-sig")), start=1):
-                yield _of_record(record, name, number, column, sides)
+            records = json.loads(data.decode("utf-8-sig"))
         except OSError as error:
-            yield damaged(name, 1, error)
+            raise damaged(name, 1, error) from None
         except (ValueError, RecursionError) as error:
-            yield BadLine(name, getattr(error, "lineno", 1), f"not valid JSON ({error})", fatal=True)
+            raise UserError(f"{name}:{getattr(error, 'lineno', 1)}: not valid JSON ({error})") from None
+    for number, record in enumerate(records, start=1):
+        yield _of_record(record, name, number, column, sides)
 
 
 def scan_rows(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:

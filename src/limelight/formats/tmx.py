@@ -52,9 +52,7 @@ def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
     """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
     own = ""
     for unit in read_units(path, ("tmx",), ("header", "tu")):
-        if isinstance(unit, BadLine):
-            yield unit
-        elif unit.element.name == "header":
+        if unit.element.name == "header":
             own = unit.element.get("srclang")
         elif not all(each.get("lang") for each in unit.element.elements("tuv")):
             yield BadLine(str(path), unit.element.line, "a <tuv> without a language (xml:lang)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Parts, Splice, Unit, make_unit, with_codes, with_first
+from limelight.formats.unit import Parts, Splice, Unit, make_unit, with_codes
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -21,8 +21,8 @@ from limelight.formats.xml import (
     opening_tag,
     read_units,
     with_attribute,
+    with_languages,
 )
-from limelight.text.pair import BadLine
 
 APPROVED = ("final", "signed-off", "reviewed")
 """States of reviewed translations."""
@@ -116,13 +116,10 @@ def _marks(side: Element | None) -> dict[str, Element]:
     return {mark.get("mid"): mark for mark in marks if mark.get("mtype") == "seg"}
 
 
-def scan_xliff(path: str | Path) -> Iterator[Segment | BadLine]:
+def scan_xliff(path: str | Path) -> Iterator[Segment]:
     """The segments of a file, once for each: those in a translated state, or with a translation and without a state."""
     for unit in read_units(path, ("xliff",), UNITS):
-        if isinstance(unit, BadLine):
-            yield unit
-        else:
-            yield from map(_segment, _sides(unit))
+        yield from map(_segment, _sides(unit))
 
 
 def _segment(sides: _Sides) -> Segment:
@@ -156,8 +153,7 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
             done = sides.is_filled and sides.state in DONE
             if not (sides.is_kept or sides.is_approved) and (everything or not done):
                 units += _unit(text, sides)
-    unnamed = [(each, name) for each, name in holders.items() if language and not each.get(name)]
-    return with_first(units, [with_attribute(text, each, name, language) for each, name in unnamed])
+    return with_languages(units, text, holders, language)
 
 
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:

@@ -14,16 +14,15 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
-from limelight.errors import shown
+from limelight.errors import UserError, shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
-from limelight.formats.unit import Code, FormatError, Role, Splice
-from limelight.text.pair import BadLine
+from limelight.formats.unit import Code, FormatError, Role, Splice, Unit, with_first
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""
 MAX_CHARACTERS = 1_000_000
-"""Maximum length of a unit, without its tags; a longer one is reported and skipped."""
+"""Maximum length of a unit, without its tags."""
 MAX_NODES = 20_000
 """Maximum number of elements and texts inside a unit."""
 MAX_TAG_BYTES = 1_000_000
@@ -96,39 +95,34 @@ class XmlUnit(NamedTuple):
         return next((found for each in (self.element, *reversed(self.ancestors)) if (found := each.get(name))), "")
 
 
-def read_units(path: str | Path, roots: Collection[str], names: Collection[str]) -> Iterator[XmlUnit | BadLine]:
+def read_units(path: str | Path, roots: Collection[str], names: Collection[str]) -> Iterator[XmlUnit]:
     """The elements with one of these names, with the prefix of the root, in document order; others are discarded.
 
-    An element that is too large is a `BadLine`. A fatal one ends the iteration: another root element, XML that is not
-    well-formed or incomplete, an unknown encoding, an entity declaration, an exceeded bound, a damaged file.
+    Raises `UserError` after the elements before it: another root element, XML that is not well-formed or incomplete, an
+    unknown encoding, an entity declaration, an exceeded bound, a damaged file.
     """
     file, parser = str(path), _Parser(roots, names)
     with open_segments(path) as stream:
-        data, fault = b"-", None
-        while data and fault is None:
+        data, fault = b"-", UserError()
+        while data and not fault.args:
             try:
                 data = stream.read(_STEP)
                 parser.feed(data, ends=not data)
             except OSError as error:
                 fault = damaged(file, parser.line, error)
             except FormatError as error:
-                fault = BadLine(file, error.line, error.reason, fatal=True)
-            for unit in parser.taken():
-                yield BadLine(file, unit.line, unit.reason) if isinstance(unit, FormatError) else unit
-    if fault is not None:
-        yield fault
+                fault = UserError(f"{file}:{error.line}: {error.reason}")
+            yield from parser.taken()
+    if fault.args:
+        raise fault
 
 
 def find_units(text: str, roots: Collection[str], names: Collection[str]) -> list[XmlUnit]:
     """These elements of a document, with places. Raises `FormatError` for XML that is not well-formed, begins with
     another element, declares an entity, nests too deeply, or has an element that is too large."""
-    parser, found = _Parser(roots, names, text), list[XmlUnit]()
+    parser = _Parser(roots, names, text)
     parser.feed(text.encode("utf-8", "replace"), ends=True)
-    for unit in parser.taken():
-        if isinstance(unit, FormatError):
-            raise unit
-        found.append(unit)
-    return found
+    return parser.taken()
 
 
 def parse_xml(text: str) -> Element:
@@ -145,7 +139,7 @@ class _Parser:
         self._stack: list[Element] = []
         self._depth = 0  # depth of the current unit, from 1; 0 outside units
         self._characters = self._nodes = 0
-        self._found: list[XmlUnit | FormatError] = []
+        self._found: list[XmlUnit] = []
         self._data, self._fed = b"", 0
         self._bytes = self._place = 0  # the same place in bytes and in characters
         self._parser = parser = expat.ParserCreate("utf-8" if text else None)
@@ -159,8 +153,8 @@ class _Parser:
     def line(self) -> int:
         return max(1, self._parser.CurrentLineNumber)
 
-    def taken(self) -> list[XmlUnit | FormatError]:
-        """The units since the last call; an element that is too large is an error."""
+    def taken(self) -> list[XmlUnit]:
+        """The units since the last call."""
         found, self._found = self._found, []
         return found
 
@@ -210,9 +204,7 @@ class _Parser:
             element.end = tag.end() if tag else element.close
         if self._depth == len(self._stack) + 1:
             self._depth = 0
-            reason = f"a segment of more than {MAX_CHARACTERS:,} characters or {MAX_NODES:,} tags"
-            fault = FormatError(reason, element.line) if self._too_large else None
-            self._found.append(fault or XmlUnit(element, tuple(self._stack)))
+            self._found.append(XmlUnit(element, tuple(self._stack)))
 
     def _here(self) -> int:
         now = self._parser.CurrentByteIndex
@@ -225,15 +217,12 @@ class _Parser:
             self._add(text, len(text))
 
     def _add(self, node: Element | str, characters: int) -> None:
-        """Add a node to the current element, unless its unit is too large."""
+        """Add a node to the current element. Raises `FormatError` for a unit that is too large."""
         self._characters += characters
         self._nodes += 1
-        if not self._too_large:
-            self._stack[-1].children.append(node)
-
-    @property
-    def _too_large(self) -> bool:
-        return bool(self._names) and (self._characters > MAX_CHARACTERS or self._nodes > MAX_NODES)
+        if self._names and (self._characters > MAX_CHARACTERS or self._nodes > MAX_NODES):
+            raise FormatError(f"a segment of more than {MAX_CHARACTERS:,} characters or {MAX_NODES:,} tags", self.line)
+        self._stack[-1].children.append(node)
 
     def _declared(self, *_: object) -> NoReturn:
         reason = "the file declares an entity, and such files are not read; write what it stands for instead"
@@ -295,6 +284,12 @@ def with_attribute(text: str, element: Element, name: str, value: str) -> Splice
         return Splice(element.begin + begin, element.begin + end, value)
     place = element.begin + len(tag.rstrip("/>").rstrip())
     return Splice(place, place, f' {name}="{value}"')
+
+
+def with_languages(units: list[Unit], text: str, holders: dict[Element, str], language: str) -> list[Unit]:
+    """The units, where the first one also names the language in the attributes of these elements that name none."""
+    unnamed = [(each, name) for each, name in holders.items() if language and not each.get(name)]
+    return with_first(units, [with_attribute(text, each, name, language) for each, name in unnamed])
 
 
 def indent(text: str, place: int) -> str:

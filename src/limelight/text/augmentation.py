@@ -62,11 +62,6 @@ class Augmented(NamedTuple):
         """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
         return self.marked or not {*MARKING, *TAGGING}.isdisjoint(self.applied)
 
-    @property
-    def has_other_marks(self) -> bool:
-        """Whether its source has characters of the corpus that would be read as marks."""
-        return has_marks(self.pair.source) and not self.is_marked
-
     def changed(self, name: str, pair: Sides) -> Augmented:
         """The pair after an augmentation, which may not apply to it."""
         return self if pair == self.pair else self._replace(pair=pair, applied=(*self.applied, name))
@@ -162,32 +157,28 @@ def augment(
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
             if not had_marks[place]:
                 parts = [other for other in following if joinable[other] == joinable[place]]
-        joined = _joined([pairs[part] for part in parts])
-        found = Augmented(pairs[place], (), had_marks[place]).changed("join", joined)
+        texts = [pairs[part] for part in parts]
+        found = Augmented(pairs[place], (), had_marks[place]).changed("join", _joined(texts))
+        has_own = has_marks(found.pair.source) and not found.marked  # characters of the corpus, not marks
         marks = {name: drawn(name) for name in ALIGNED}
         if any(marks.values()):
-            alignment = joined_alignment([pairs[part] for part in parts], [alignment_of(part) for part in parts])
+            alignment = joined_alignment(texts, [alignment_of(part) for part in parts])
             if marks.pop("emphasis"):
                 found = found.changed("emphasis", _emphasis(found.pair, alignment, random))
             if any(marks.values()):
                 pair, applied = place_marks(found.pair, alignment, random, **marks)
                 found = found._replace(pair=pair, applied=found.applied + applied)
         for name, change in changes.items():
-            if not (name in TAGGING and found.has_other_marks) and drawn(name):
+            if not (name in TAGGING and has_own) and drawn(name):
                 found = found.changed(name, change(found.pair, languages[place], random))
-        if drawn("memory") and len(parts) == 1:
-            found = found.changed("memory", _with_similar(found, similar_of(place)))
+        if drawn("memory") and len(parts) == 1 and not has_own:
+            similar = similar_of(place)
+            if similar and not has_marks(similar):
+                source = f"{found.pair.source}{SIMILAR_MARK}{similar}"
+                found = found.changed("memory", found.pair._replace(source=source))
         return found
 
     return [augmented(place) for place in range(len(pairs))]
-
-
-def _with_similar(augmented: Augmented, similar: str) -> Sides:
-    """The pair with the target of a similar one after its source."""
-    pair = augmented.pair
-    if not similar or has_marks(similar) or augmented.has_other_marks:
-        return pair
-    return pair._replace(source=f"{pair.source}{SIMILAR_MARK}{similar}")
 
 
 def _joined(pairs: Sequence[Sides]) -> Sides:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
 from limelight.errors import UserError, shown
 from limelight.text.languages import normal_code
@@ -156,22 +157,21 @@ def find_used(target: str, text: str) -> list[str]:
     """The words of a text that are a form of a target term, at each place: with another ending, in another case, or at
     the end of a compound. In `target`, `|` separates forms that the glossary lists."""
     plain = text.translate(_TYPOGRAPHIC)
-    there = word_spans(plain)
+    there = word_spans(text)
     forms = [words for form in target.translate(_TYPOGRAPHIC).casefold().split("|") if (words := words_of(form))]
+
+    def begins(words: Sequence[str], place: int) -> bool:
+        spans = there[place : place + len(words)]
+        same = (_is_form(word, plain[begin:end].casefold()) for word, (begin, end) in zip(words, spans, strict=False))
+        return len(spans) == len(words) and all(same)
+
     found, place = list[str](), 0
     while place < len(there):
-        size = next((len(words) for words in forms if _begins_with(words, plain, there[place:])), 0)
+        size = next((len(words) for words in forms if begins(words, place)), 0)
         if size:
             found.append(text[there[place][0] : there[place + size - 1][1]])
         place += size or 1
     return found
-
-
-def _begins_with(words: Sequence[str], text: str, there: Sequence[tuple[int, int]]) -> bool:
-    """Whether the first words of a text are these in any form."""
-    return len(there) >= len(words) and all(
-        _is_form(word, text[begin:end].casefold()) for word, (begin, end) in zip(words, there, strict=False)
-    )
 
 
 def forms_of(target: str, language: str) -> list[str]:
@@ -241,5 +241,5 @@ def _is_form(word: str, found: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """Without umlauts and accents, in which inflected forms may differ."""
-    return text.translate(str.maketrans("äöüàâéèêëîïôûç", "aouaaeeeeiiouc"))
+    """Without accents and umlauts, in which inflected forms may differ."""
+    return "".join(each for each in normalize("NFD", text) if not combining(each))

@@ -52,8 +52,6 @@ class BadLine:
     line: int
     """Counts from 1."""
     reason: str
-    fatal: bool = False
-    """Whether nothing read from the file can be trusted (a damaged archive, files of unequal length)."""
     unused: bool = False
     """Whether this is not an error: the segment is marked as not translated, or is in other languages."""
 
