@@ -41,6 +41,11 @@ def test_each_reason_drops_its_pair_and_names_its_place(bad: tuple[str, str], re
     assert (report.total, report.kept) == (3, 2)
 
 
+def test_characters_of_chinese_count_as_three() -> None:
+    pair = "我们的邻居认为保护环境是每个人的责任。", "Our neighbors believe that protecting the land is everybody's duty."
+    assert run([pair])[0] == [pair]
+
+
 def test_the_summary_reads_well() -> None:
     _, report = run([("first", "erster")] * 1234 + [("", "b"), ("", "c")])
     assert report.summary() == (

@@ -14,6 +14,7 @@ from limelight.errors import counted
 from limelight.files import naming
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
+from limelight.text.words import comparable_length
 
 _LATER = (
     "\u0080-\u00bf\u20ac\u201a\u0192\u201e\u2026\u2020\u2021\u02c6\u2030\u0160\u2039\u0152\u017d\u2018\u2019\u201c"
@@ -152,8 +153,8 @@ def clean(
 
 def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
     """Whether the longer text has more than `max_length_ratio` times the characters of the shorter one, and at least
-    20."""
-    shorter, longer = sorted((len(source), len(target)))
+    20 (see `comparable_length`)."""
+    shorter, longer = sorted(map(comparable_length, (source, target)))
     return longer >= _SHORT and longer > max_length_ratio * shorter
 
 
