@@ -102,6 +102,8 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
     shortlist = learn_shortlist(pairs, tokenizers)
     say(f"learned from {len(pairs):,} pairs")
+    if len(pairs) < (size := tokenizers.target.size):
+        say(f"this is little text for a vocabulary of {size:,} tokens: translations of other text will lack words")
     save_shortlist(folder / SHORTLIST, shortlist, tokenizers)
     return folder / SHORTLIST
 
