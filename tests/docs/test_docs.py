@@ -153,10 +153,13 @@ def workplace(tmp_path_factory):
         texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
     )
     sizes = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=8, heads=2, d_ff=12)
-    whole = RunConfig(model=sizes, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
+    data = config.DataConfig(train=[config.Corpus(files=("train.tsv",), source="en", target="de")])
+    whole = RunConfig(data=data, model=sizes, decoding=DecodingConfig(max_length_factor=1, max_length_extra=3))
     tokenizers = Tokenizers(both, both)
     save_model(folder / "runs" / "en-de", build_model(sizes, tokenizers), tokenizers, whole, notes={}, card="")
     (folder / "input.txt").write_text("\n".join(texts), encoding="utf-8")
+    for name, lines in {"test.en": texts[:2], "test.de": texts[2:], "unseen.txt": texts[:1]}.items():
+        (folder / name).write_text("\n".join(lines), encoding="utf-8")
     letters = train_tokenizer(
         texts, kind="characters", vocabulary_size=None, languages=(), byte_fallback=False, seed=1, sentences=4,
         reserved=RESERVED,
@@ -167,7 +170,13 @@ def workplace(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/attention.md", "docs/generating.md", "docs/translation.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        *(f"docs/{name}.md" for name in ("attention", "evaluation", "generating", "inspection", "translation")),
+    ],
+)
 def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)
     names: dict[str, object] = {}

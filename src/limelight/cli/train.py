@@ -41,7 +41,7 @@ FINETUNE = "finetune"
 @command("train", EXAMPLES)
 def train(
     *,
-    out: Path | None = option("Run folder; an existing run is resumed.", "RUN"),
+    out: Path = option("Run folder; an existing run is resumed.", "RUN", ...),
     quiet: bool = options.QUIET,
     train: options.Words = options.TRAIN,
     back_translated: options.Words = option(
@@ -96,8 +96,13 @@ def train(
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
     if not begin_with and (general or extend_vocabulary or begin_with == ""):
         raise UserError("--general, --extend-vocabulary: the model to begin with is missing: --from MODEL")
-    there = load_config(out / "config.yaml") if out and (out / "config.yaml").is_file() else None
-    parent = _parent(begin_with, there) if begin_with else None
+    there = load_config(out / "config.yaml") if (out / "config.yaml").is_file() else None
+    parent = None
+    if begin_with:
+        from limelight.training.parent import read_parent
+
+        # an existing run has all that is needed of its parent, which may have been removed
+        parent = there if there and there.begin_with == begin_with else read_parent(begin_with)
     resolved = _start_from(recipe, config, there, parent)
     if begin_with:  # not parsed: a folder may be named 2024
         extends = extend_vocabulary or resolved.extend_vocabulary
@@ -128,8 +133,6 @@ def train(
     if pairs["train"] and not (recipe or config or parent or there) and is_small_budget(given):
         resolved = _start_from("quick", None, None, None).model_copy(update={"data": resolved.data})
     resolved = override(resolved, given)
-    if out is None:
-        raise UserError("missing option '--out'; see `limelight train --help`")
     _train(resolved, out, quiet=quiet)
 
 
@@ -168,14 +171,6 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
             corpus.model_copy(update={"side_constraint": name}) if corpus in chosen else corpus for corpus in corpora
         )
     return corpora
-
-
-def _parent(begin_with: str, there: RunConfig | None) -> RunConfig:
-    """The configuration of the initial model. An existing run has all that is needed of it; the model may have been
-    removed."""
-    from limelight.training.parent import read_parent
-
-    return there if there and there.begin_with == begin_with else read_parent(begin_with)
 
 
 def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:
