@@ -149,6 +149,7 @@ def workplace(tmp_path_factory):
     """A folder with a random model and a text under the names that the pages use."""
     folder = tmp_path_factory.mktemp("workplace")
     texts = ["A dog runs on the grass.", "Two birds sing.", "Ein kleiner Hund rennt.", "Zwei Vögel singen."]
+    texts += ["A cat runs. Eine Katze rennt."] * 2
     both = train_tokenizer(
         texts, kind="bpe", vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=len(texts)
     )
@@ -158,7 +159,7 @@ def workplace(tmp_path_factory):
     tokenizers = Tokenizers(both, both)
     save_model(folder / "runs" / "en-de", build_model(sizes, tokenizers), tokenizers, whole, notes={}, card="")
     (folder / "input.txt").write_text("\n".join(texts), encoding="utf-8")
-    for name, lines in {"test.en": texts[:2], "test.de": texts[2:], "unseen.txt": texts[:1]}.items():
+    for name, lines in {"test.en": texts[:2], "test.de": texts[2:4], "unseen.txt": texts[:1]}.items():
         (folder / name).write_text("\n".join(lines), encoding="utf-8")
     letters = train_tokenizer(
         texts, kind="characters", vocabulary_size=None, languages=(), byte_fallback=False, seed=1, sentences=4,
