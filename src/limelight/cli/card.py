@@ -65,8 +65,10 @@ def calibrate(
 ) -> None:
     """Fit the confidence of translations on text with references, and choose the heads that align words."""
     folders, configs = find_models(model, one="confidence is fitted for one model")
+    from limelight.training.parent import named_as_in
+
     data = configs[0].data
-    given = corpora(valid, "", "", "--valid") if valid else data.valid
+    given = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
     missing = any(not Path(file).exists() for corpus in given for file in corpus.files)
     if not given or (missing and not valid):
         raise UserError(
@@ -78,7 +80,7 @@ def calibrate(
 
     texts = [
         (some, [list(read_pairs(corpus.files, *sides_of(corpus))) for corpus in some])
-        for some in (given, corpora(test or [], "", "", "--test"))
+        for some in (given, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
     device = machine.begin()
     from limelight.training.confidence import described, learn_alignment, learn_confidence
