@@ -42,7 +42,10 @@ def test_each_reason_drops_its_pair_and_names_its_place(bad: tuple[str, str], re
 
 
 def test_characters_of_chinese_count_as_three() -> None:
-    pair = "我们的邻居认为保护环境是每个人的责任。", "Our neighbors believe that protecting the land is everybody's duty."
+    pair = (
+        "我们的邻居认为保护环境是每个人的责任。",
+        "Our neighbors believe that protecting the land is everybody's duty.",
+    )
     assert run([pair])[0] == [pair]
 
 
