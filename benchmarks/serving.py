@@ -133,8 +133,8 @@ def beside_pages(model: str, target: str) -> str:
 
     from limelight.child import Inbox
     from limelight.pipelines.load import load_translator
+    from limelight.serving.engine import TranslationEngine
     from limelight.serving.links import Report, Task
-    from limelight.serving.translation import TranslationEngine
 
     torch.set_num_threads(1)
     translator, now = load_translator(model), time.thread_time

@@ -6,8 +6,7 @@ from collections import Counter
 import hypothesis
 import pytest
 
-from limelight.serving.openapi import openapi_document
-from limelight.serving.routes import APIS
+from limelight.serving.openapi import APIS, openapi_document
 from tests.serving.helpers import Running, carrying, running
 
 schemathesis = pytest.importorskip("schemathesis")

@@ -15,9 +15,7 @@ import limelight
 from limelight.decoding.every_loop import run_every_loop
 from limelight.inference import cpu
 from limelight.models.transformer.build import build_transformer
-from limelight.serving.translation import TranslationEngine
-from limelight.serving.worker import FORMS, warm_up
-from limelight.serving.links import Task
+from limelight.serving.worker import warm_up
 
 def signatures():
     modules = [importlib.import_module(f"{cpu.__name__}.{each.name}") for each in pkgutil.iter_modules(cpu.__path__)]
@@ -31,9 +29,7 @@ run_every_loop()
 before = signatures()
 for precision in (None, "fp32"):
     translator = limelight.load(precision=precision)
-    languages = {"source_lang": "en", "target_lang": "de"}
-    tasks = [Task(n, "translate", [text], {**more, **languages}) for n, (text, more) in enumerate(FORMS)]
-    warm_up(lambda heard: TranslationEngine(translator, heard), tasks)
+    warm_up(translator)
     translator.translate("A dog runs.", must_include=["Hund"], target_lang="de", source_lang="en")
     translator.translate("A dog runs.", prefix="Ein", target_lang="de", source_lang="en", beam_size=1)
     translator.translate(["A dog runs.", "He sleeps."], no_repeat_ngram=2, target_lang="de", source_lang="en")

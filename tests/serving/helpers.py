@@ -25,17 +25,15 @@ from limelight.errors import RunError, UserError
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
-from limelight.serving.catalog import Catalog, Model
-from limelight.serving.engine import Engine
+from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.links import SILENT, Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log
+from limelight.serving.openapi import APIS
 from limelight.serving.pool import NewLink, Pool
-from limelight.serving.routes import APIS
 from limelight.serving.server import end_engines, listen, web_server
-from limelight.serving.service import Service
-from limelight.serving.translation import TranslationEngine
+from limelight.serving.service import Catalog, Model, Service
 from limelight.serving.worker import description, load_engine
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
@@ -134,11 +132,8 @@ class ThreadLink:
         self._thread = threading.Thread(target=self._run, args=(make,), daemon=True)
         self._thread.start()
 
-    def send(self, task: Task) -> None:
+    def send(self, task: Task | None) -> None:
         self._inbox.put(({"task": json.loads(json.dumps(task))}, b""))
-
-    def close(self) -> None:
-        self._inbox.put(({"task": None}, b""))
 
     def kill(self) -> None:
         self._report(Report(0, "closed", SILENT))

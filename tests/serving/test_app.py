@@ -11,7 +11,7 @@ from limelight.serving.app import App
 from limelight.serving.call import Route
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
-from limelight.serving.routes import APIS
+from limelight.serving.openapi import APIS
 from tests.serving.helpers import Running, running, table, translator, wait_until
 
 SECRET_TEXT = "cabbagehead"

@@ -12,7 +12,7 @@ import yaml
 
 from limelight.cli.app import parser_of
 from limelight.serving.limits import Limits
-from limelight.serving.routes import APIS
+from limelight.serving.openapi import APIS
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 SERVE = parser_of("serve")

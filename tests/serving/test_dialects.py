@@ -139,12 +139,7 @@ def test_deepl_lists_languages_of_version_3(service: Running) -> None:
         ({"text": None}, 400, "text"),
         ({"text": []}, 400, "text"),
         ({"text": [1]}, 400, "text[0]"),
-        (
-            {"formality": "more"},
-            400,
-            "formality: no model here chooses the form of address in de: leave it out, or use prefer_more",
-        ),
-        ({"formality": "less"}, 400, "or use prefer_less"),
+        ({"formality": "more"}, 400, "formality=formal: this model cannot choose"),
         ({"formality": "rude"}, 400, "formality"),
         ({"glossary_id": "x", "source_lang": "EN"}, 404, "Glossary"),
         ({"split_sentences": "2"}, 400, "split_sentences"),

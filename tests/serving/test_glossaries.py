@@ -216,7 +216,7 @@ def test_they_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             await store.change(
                 "bob", bobs.id, lambda each: each.with_dictionary(dictionary("a\tb\n" * 1 + "cc\t" + "d" * 99))
             )
-        with pytest.raises(Refusal, match="two from"):
+        with pytest.raises(Refusal, match="two of one direction"):
             await store.add("eve", "c", [dictionary(), dictionary()])
 
     asyncio.run(main())

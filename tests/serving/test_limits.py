@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import stored, uploads
+from limelight.serving import stored
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
-from limelight.serving.uploads import Uploads
+from limelight.serving.stored import Uploads
 from tests.serving.helpers import Answered, Running, running, table, translator
 from tests.serving.test_app import message_of
 
@@ -140,7 +140,7 @@ def test_the_limit_of_a_key() -> None:
 
 def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "MAX_OWN", 0)
-    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
+    monkeypatch.setattr(stored, "MAX_BYTES", 5)
     with pytest.raises(Refusal, match="more than 5 bytes of documents, or 2 of yours: fetch their translations"):
         Uploads().add("a", "", 6)
     with pytest.raises(Refusal, match="more than 0 documents at a time"):

@@ -8,11 +8,10 @@ from typing import Any
 
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import Engine
+from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.limits import Limits
 from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import NewLink
-from limelight.serving.translation import TranslationEngine
 from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
 LISTS = ["/languages", "/v2/languages?type=target", "/v3/languages", "/v1/models",
@@ -125,7 +124,7 @@ def test_languages_are_detected_by_translators_that_are_there() -> None:
         gone = service.service.catalog.models[2].pool
         gone._new_link = broken  # type: ignore[assignment]
         for link in [engine.link for engine in gone._engines if engine.link]:
-            link.close()
+            link.send(None)
         wait_until(lambda: bool(gone.trouble))
         assert [each["language"] for each in service.post("/detect", {"q": "dab"}).value] == ["en"]
         answer = service.post("/translate", {"q": "dab", "source": "auto", "target": "de"})

@@ -43,20 +43,6 @@ def test_segments_are_reused_in_every_api(service: Running) -> None:
     assert own["text"] == expected
     assert [each["matches"][0]["similarity"] for each in own["sentences"]] == [1.0, 1.0]
     assert own["sentences"][0]["matches"][0]["origin"].endswith("m.tmx:1")
-    deepl = service.post("/v2/translate", {"text": [text], "source_lang": "EN", "target_lang": "DE"})
-    assert deepl.value["translations"][0]["text"] == expected
-    libretranslate = service.post("/translate", {"q": text, "source": "en", "target": "de"})
-    assert libretranslate.value["translatedText"] == expected
-    chat = {"model": "box:en-de", "messages": [{"role": "user", "content": text}]}
-    assert service.post("/v1/chat/completions", chat).value["choices"][0]["message"]["content"] == expected
-
-
-def test_other_directions_and_texts_with_tags_are_translated(service: Running) -> None:
-    french = service.post("/api/v1/translate", {"text": CLOSED, "source_lang": "en", "target_lang": "fr"}).value
-    assert french["translations"][0]["sentences"][0]["matches"] == []
-    tagged = service.post("/api/v1/translate", {"text": f"<b>{CLOSED}</b>", "tag_handling": "html", **ASKED}).value
-    assert tagged["translations"][0]["text"].startswith("<b>")
-    assert tagged["translations"][0]["text"].endswith("</b>")
 
 
 def test_a_changed_file_is_read_again(service: Running, file: Path) -> None:

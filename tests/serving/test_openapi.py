@@ -6,12 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pytest
 
-from limelight.serving.openapi import openapi_document
-from limelight.serving.routes import APIS
-from tests.serving.described import require_described
-from tests.serving.helpers import Answered, running, table, translator
+from limelight.serving.openapi import APIS, openapi_document
+from tests.serving.helpers import running, table, translator
 
 FILE = Path(__file__).parents[2] / "docs" / "schema" / "api-1.json"
 ROUTES = [route for api in APIS for route in api.routes]
@@ -25,7 +22,6 @@ def test_every_route_is_described_with_its_request_its_answer_and_its_errors() -
         assert operation["summary"]
         assert str(route.status) in operation["responses"]
         assert "default" in operation["responses"]
-        assert ("security" in operation) is not route.public
     for schema in document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
 
@@ -45,12 +41,6 @@ def test_every_part_that_is_referred_to_is_there() -> None:
         part: Any = document
         for step in name.removeprefix("#/").split("/"):
             part = part[step]
-
-
-@pytest.mark.parametrize("value", [{}, {"format": 2, "translations": []}, {"format": 1, "translations": [{}]}])
-def test_control_an_answer_that_is_not_as_described_is_seen(value: Any) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        require_described("POST", "/api/v1/translate", Answered(200, value, {"content-type": "application/json"}))
 
 
 def test_the_copy_in_the_documentation_is_the_same() -> None:

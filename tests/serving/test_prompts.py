@@ -118,12 +118,12 @@ def test_arrays_and_objects_of_strings() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"strings": "a lamp"}, "needs strings, a list of objects"),
-        ({"strings": ["a lamp"]}, "needs strings, a list of objects"),
-        ({"strings": None, "text": "a lamp"}, "needs strings, a list of objects"),
-        ({"glossary": 7}, "glossary must be a list of objects"),
-        ({"glossary": {"lamp": "Leuchte"}}, "glossary must be a list of objects"),
-        ({"glossary": [["lamp", "Leuchte"]]}, "glossary must be a list of objects"),
+        ({"strings": "a lamp"}, "strings: input should be a valid list"),
+        ({"strings": ["a lamp"]}, r"strings\[0\]: input should be an object"),
+        ({"strings": None, "text": "a lamp"}, "strings: input should be a valid list"),
+        ({"glossary": 7}, "glossary: input should be a valid list"),
+        ({"glossary": {"lamp": "Leuchte"}}, "glossary: input should be a valid list"),
+        ({"glossary": [["lamp", "Leuchte"]]}, r"glossary\[0\]: input should be"),
         ({"glossary": [{"source": f"w{n}", "target": "x"} for n in range(1001)]}, "1,001 terms, and at most 1,000 are"),
     ],
 )

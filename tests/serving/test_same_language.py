@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from limelight.pipelines.translator import Translator
+from limelight.serving.engine import TranslationEngine
 from limelight.serving.links import Report, ReportCallback
-from limelight.serving.translation import TranslationEngine
 from limelight.text.detection import learn_detector
 from tests.serving.helpers import Running, ThreadLink, running, table, translator, wait_until
 from tests.serving.test_documents import send

@@ -29,9 +29,9 @@ from limelight.serving.engine import Engine
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
 from limelight.serving.logs import Log
+from limelight.serving.openapi import APIS
 from limelight.serving.pool import Pool
-from limelight.serving.routes import APIS
-from limelight.serving.run import Plan, run_service
+from limelight.serving.server import Plan, run_service
 from tests.forked import PROCESSES
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
 from tests.serving.helpers import PHRASES, Answered, Running, ThreadLink, at_work, carrying, loader, running, wait_until

@@ -99,7 +99,7 @@ def serve(
     try:
         from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
-        from limelight.serving.run import Plan, run_service
+        from limelight.serving.server import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     computing: dict[str, Any] = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from pydantic import BaseModel
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -18,12 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.serving.call import Api, Call, Route
 from limelight.serving.fields import Upload, read_body, read_fields, read_form, read_query
-from limelight.serving.logs import outcome_of
+from limelight.serving.logs import LEFT
 from limelight.serving.refusal import FAULT, Refusal
 from limelight.serving.service import Client, Service
 
-LEFT = 499
-"""The status in log and metrics of a request whose client has disconnected; it is not sent."""
 SCHEMES = ("bearer", "deepl-auth-key")
 """Schemes of the header `Authorization`."""
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
@@ -53,7 +50,7 @@ class App:
     def __init__(self, service: Service, apis: Sequence[Api]) -> None:
         self._service, self._apis = service, apis
         routes = [route for api in apis for route in api.routes]
-        self.routes = sorted(routes, key=lambda route: "{" in route.path)  # a fixed path is tried first
+        self._routes = sorted(routes, key=lambda route: "{" in route.path)  # a fixed path is tried first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, whatever happens; its outcome is counted once."""
@@ -61,41 +58,37 @@ class App:
         route = self._route_of(scope["method"], scope["path"])
         if route.counted:
             service.metrics.begin()
-        started, trace, status, outcome = time.perf_counter(), secrets.token_hex(8), LEFT, "canceled"
+        started, trace, status = time.perf_counter(), secrets.token_hex(8), LEFT
         try:
             answer = await self._answer(route, request, trace)
             await answer(scope, receive, send)
             status = answer.status_code
-            outcome = outcome_of(status)
         except (ClientDisconnect, OSError):
             pass
         except Exception as error:  # the answer has begun, so no other can be given
             service.log.fault(error, request=trace)
-            status, outcome = 500, "failed"
+            status = 500
         finally:
             seconds = time.perf_counter() - started
             if route.counted:
-                service.metrics.end(outcome, api=route.api.name, status=status, seconds=seconds)
+                service.metrics.end(route.api.name, status, seconds)
             if not service.log.quiet and route.counted:
                 service.log("request", request=trace, api=route.api.name, path=route.path, method=route.method,
                             status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
 
     def _route_of(self, method: str, path: str) -> Route:
         """The route of a request; for an unknown path or method one that refuses."""
-        fitting = [route for route in self.routes if route.pattern.fullmatch(path)]
-        for route in fitting:
-            if route.method == ("GET" if method == "HEAD" else method):
-                return route
-        allowed = ", ".join(sorted({route.method for route in fitting}))
+        fitting = {route.method: route for route in reversed(self._routes) if route.pattern.fullmatch(path)}
+        if (route := fitting.get("GET" if method == "HEAD" else method)) is not None:
+            return route
+        refusal = Refusal(404, "not_found", "there is nothing at this path")
+        if allowed := ", ".join(sorted(fitting)):
+            refusal = Refusal(405, "method_not_allowed", f"this path takes {allowed}", headers={"Allow": allowed})
 
         async def refuse(call: Call) -> None:
-            if allowed:
-                message = f"this path takes {allowed}"
-                raise Refusal(405, "method_not_allowed", message, headers={"Allow": allowed})
-            raise Refusal(404, "not_found", "there is nothing at this path")
+            raise refusal
 
-        matching = [api for api in self._apis if path.startswith(api.prefixes)]
-        api = [*matching, self._apis[-1]][0]  # `*` begins like no prefix
+        api = next((api for api in self._apis if path.startswith(api.prefixes)), self._apis[-1])
         return Route("", api.prefixes[0], api, refuse)
 
     async def _answer(self, route: Route, request: Request, trace: str) -> Response:
@@ -103,12 +96,11 @@ class App:
         try:
             answer = await self._handled(route, request)
             if not isinstance(answer, Response):
-                empty = route.status == 204
-                answer = Response(None, 204) if empty else JSONResponse(plain(answer), route.status)
-        except ClientDisconnect:
-            raise
+                answer = Response(None, 204) if route.status == 204 else JSONResponse(answer, route.status)
         except Refusal as refusal:
             answer = refused(route.api, refusal)
+        except ClientDisconnect:
+            raise
         except Exception as error:
             self._service.log.fault(error, request=trace)
             answer = refused(route.api, FAULT)
@@ -116,19 +108,25 @@ class App:
         return answer
 
     async def _handled(self, route: Route, request: Request) -> Any:
-        service = self._service
+        service, api = self._service, route.api
         if service.keys is None:
             service.origins.require(request.method, request.headers)
         if route.counted:
             service.require_connection()
         fields, uploads = read_query(request.scope["query_string"]), dict[str, Upload]()
-        client = Client("") if route.public else identify(service, request, route.api, fields)
+        needs_key = service.keys is not None and not route.public
+        scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+        key: Any = (secret.strip() if scheme.lower() in SCHEMES else "") or fields.get(api.key_field, "")
+        client = Client(network_of(request.client.host) if request.client else "")
+        if needs_key and (key or not api.key_field):  # the body is not read before the key is known
+            client = of_key(service, key, api)
         if route.method and not route.public:
             body = await read_body(request, service.limits, upload=route.upload)
             sent, uploads = await read_fields(request, body)
             fields |= sent
-        key = fields.pop(route.api.key_field, "")
-        client = client or of_key(service, key, route.api)
+        in_body = fields.pop(api.key_field, "")
+        if needs_key and not client.key:
+            client = of_key(service, in_body, api)
         fields = {name: value for name, value in fields.items() if value is not None}  # typed clients send empty fields
         match = route.pattern.fullmatch(request.scope["path"])
         base_url = str(request.base_url).rstrip("/") if route.upload else ""
@@ -142,34 +140,6 @@ def refused(api: Api, refusal: Refusal) -> Response:
     return JSONResponse(api.failure(refusal), refusal.status, refusal.headers)
 
 
-def plain(value: Any) -> Any:
-    """An answer as JSON takes it."""
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-
-
-def identify(service: Service, request: Request, api: Api, query: dict[str, Any]) -> Client | None:
-    """The client by the key in the header or the query; None if the key may be in the body. Raises `Refusal` for a
-    wrong key, or none."""
-    if service.keys is None:
-        return Client(network_of(request.client.host) if request.client else "")
-    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() in SCHEMES and secret.strip():
-        return of_key(service, secret.strip(), api)
-    given = query.get(api.key_field, "")
-    return None if api.key_field and given == "" else of_key(service, given, api)
-
-
-def network_of(address: str) -> str:
-    """What counts as one client: an address, or in version 6 its network, whose 2^64 addresses are those of one."""
-    try:
-        found = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
-        return str(ipaddress.ip_network((found, 64), strict=False))
-    return address
-
-
 def of_key(service: Service, secret: object, api: Api) -> Client:
     """The client of a key. Raises `Refusal` for an unknown key."""
     assert service.keys is not None
@@ -181,9 +151,23 @@ def of_key(service: Service, secret: object, api: Api) -> Client:
     return Client(f"key {key.name}", key.name)
 
 
+def network_of(address: str) -> str:
+    """What counts as one client: an address, or in version 6 its network, whose 2^64 addresses are those of one."""
+    with suppress(ValueError):
+        found = ipaddress.ip_address(address.partition("%")[0])
+        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
+            return str(ipaddress.ip_network((found, 64), strict=False))
+    return address
+
+
 async def _while_there(work: Awaitable[Value], receive: Receive) -> Value:
     """The result of `work`, which is canceled when the client leaves. Raises `ClientDisconnect` then."""
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+
+    async def left() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left())
     try:
         await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
@@ -192,12 +176,4 @@ async def _while_there(work: Awaitable[Value], receive: Receive) -> Value:
     finally:
         for task in (working, leaving):
             task.cancel()
-        for task in (working, leaving):
-            with suppress(asyncio.CancelledError, Exception):
-                await task
-
-
-async def _left(receive: Receive) -> None:
-    """Wait until the client has closed its connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        await asyncio.gather(working, leaving, return_exceptions=True)

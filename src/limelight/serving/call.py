@@ -1,10 +1,9 @@
 """A request as the dialects see it, and the routes of a dialect.
 
     @API.post("/v2/translate")
-    async def translate(call: Call, asked: Translate) -> dict[str, Any]: ...
+    async def translate(call: Call, asked: Translate) -> JsonObject: ...
 
-The types of the arguments and of the result are the schema of the route. Answers of other vendors' APIs are
-dictionaries, which their own documentation describes.
+The type of `asked` declares the fields of the request. Answers are JSON, or a `Response`.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from functools import cached_property
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import JSONResponse as JSONResponse
-from starlette.responses import Response as Response
 
 from limelight.serving.fields import Upload
 from limelight.serving.refusal import Refusal
@@ -32,12 +29,12 @@ class Call:
 
     service: Service
     client: Client
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any]
     """Fields of the query and of the body, in any form; the body takes precedence. A repeated field is a list."""
-    path: Mapping[str, str] = field(default_factory=dict)
+    path: Mapping[str, str]
     """The variable parts of the address."""
-    uploads: Mapping[str, Upload] = field(default_factory=dict)
-    base_url: str = ""
+    uploads: Mapping[str, Upload]
+    base_url: str
     """The public address of the service."""
 
 
@@ -48,7 +45,7 @@ class Asked(BaseModel):
 
 
 class Strict(BaseModel):
-    """The fields of a request, or of an answer; unknown fields are refused."""
+    """The fields of a request; unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
@@ -68,8 +65,6 @@ class Route:
     status: int = 200
     upload: bool = False
     """Whether the body may be as large as a document, and may have a file."""
-    media_type: str = "application/json"
-    """Of the answer, for the OpenAPI document."""
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -77,14 +72,9 @@ class Route:
         return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.path)))
 
     @cached_property
-    def types(self) -> dict[str, Any]:
-        """Types of the arguments, and of the result as `return`."""
-        return get_type_hints(self.handler, include_extras=True)
-
-    @property
     def form(self) -> type[BaseModel] | None:
         """The fields of the request; None if it has none."""
-        return self.types.get("asked")
+        return get_type_hints(self.handler).get("asked")
 
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])
@@ -122,6 +112,6 @@ class Api:
         """See `route`."""
         return self.route("POST", path, **more)
 
-    def delete(self, path: str, **more: Any) -> Callable[[Handler], Handler]:
+    def delete(self, path: str) -> Callable[[Handler], Handler]:
         """See `route`; the answer is empty."""
-        return self.route("DELETE", path, status=204, **more)
+        return self.route("DELETE", path, status=204)

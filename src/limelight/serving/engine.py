@@ -1,27 +1,52 @@
-"""The loop of an engine, which works on tasks in a process of its own. It knows no HTTP.
+"""Engines, which work on tasks in a process of their own: for models that translate, and for others. They know no HTTP.
 
-It takes tasks from an inbox and sends reports: `translation.py` for models that translate, `writing.py` for others.
+An engine takes tasks from an inbox and sends reports. Texts of several requests are decoded in one batch.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import dataclass, field
+from functools import lru_cache
 from queue import Empty
 from typing import Any, TypeVar
 
-from limelight.child import Inbox
-from limelight.errors import UserError
-from limelight.formats.translation_memory import MemoryMatch
-from limelight.formats.unit import FormatError
-from limelight.pipelines.translation import Translation, Word
-from limelight.serving.links import PING, Report, ReportCallback, Task
+from pydantic_core import to_jsonable_python
 
-FAILED = "the model could not translate this text"
+from limelight.child import Inbox
+from limelight.decoding.sampling import Sampling
+from limelight.errors import UserError
+from limelight.formats.html import Tags, html_units, xml_units
+from limelight.formats.markdown import markdown_units
+from limelight.formats.translation_memory import TranslationMemories, TranslationMemory, open_memory
+from limelight.formats.unit import FormatError, Unit
+from limelight.models.interface import eval_mode
+from limelight.pipelines.explain import ANSWERS, answer
+from limelight.pipelines.explain_text import explain_filled, explain_written, text_head
+from limelight.pipelines.generator import Growth, TextGenerator
+from limelight.pipelines.job import Text
+from limelight.pipelines.mask_filler import MaskFiller
+from limelight.pipelines.scheduler import Ended, Scheduler
+from limelight.pipelines.snapshots import Snapshots
+from limelight.pipelines.translator import TextJob, Translator
+from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
+from limelight.serving.stored import read_terms
+from limelight.text.detection import LanguageDetector
+from limelight.text.glossary import Glossary, Term
+from limelight.text.judge import foreign_evidence
+from limelight.tokens.marked import knows_marks
 
 Given = TypeVar("Given")
+DETECTED = 1000
+"""Characters of a text from which its language is detected."""
+MAX_OPEN = 100
+"""Glossaries and memories of clients that are kept open, of each kind."""
+MAX_CODES = 2000
+"""Tags within a segment of a request."""
+GROWTH = 8
+"""A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
 
 class Engine:
@@ -49,19 +74,24 @@ class Engine:
                     self.guarded(task.id, self.take, task)
             self.step()
 
+    def done(self, task: int, value: Any) -> None:
+        """Report the result of a task. A number that JSON does not have becomes null."""
+        self.send(Report(task, "done", to_jsonable_python(value, inf_nan_mode="null")))
+
     def guarded(self, task: int, work: Callable[[Given], None], given: Given) -> None:
         """Do some work for a task; an error ends it."""
         try:
             work(given)
+        except FormatError as error:
+            self.cancel(task)
+            place = f" in line {error.line}" if error.line else ""
+            self.send(Report(task, "refused", f"the tags of the text cannot be read{place}: {error.reason}"))
+        except UserError as error:
+            self.cancel(task)
+            self.send(Report(task, "refused", str(error)))
         except Exception as error:
             self.cancel(task)
-            if isinstance(error, FormatError):
-                place = f" in line {error.line}" if error.line else ""
-                self.send(Report(task, "tags", f"the tags of the text cannot be read{place}: {error.reason}"))
-            elif isinstance(error, UserError):
-                self.send(Report(task, "refused", str(error)))
-            else:
-                self.send(Report(task, "failed", f"{FAILED} ({type(error).__name__})"))
+            self.send(Report(task, "failed", f"the model could not translate this text ({type(error).__name__})"))
 
     def take(self, task: Task) -> None:
         """Begin with a task."""
@@ -85,18 +115,263 @@ def _waiting(inbox: Inbox, *, idle: bool) -> Iterator[Task | None]:
             idle = False
 
 
-def finite(value: Any) -> Any:
-    """A value as JSON takes it: None for numbers that JSON does not have, and an object for a translation, a word and
-    a match."""
-    match value:
-        case str() | None | bool():  # most of a translation: its tokens
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case dict():
-            return {key: finite(each) for key, each in value.items()}
-        case list() | tuple():
-            return [finite(each) for each in value]
-        case Translation() | Word() | MemoryMatch():
-            return {each.name: finite(getattr(value, each.name)) for each in fields(value)}  # of a subclass, too
-    return value
+# ---- models that translate
+
+
+@dataclass(eq=False, slots=True)
+class Request:
+    """A task that is translated."""
+
+    task: Task
+    jobs: list[TextJob] = field(default_factory=list)
+    """Those that have begun."""
+    shown: dict[int, int | None] = field(default_factory=dict)
+    """Number of sentences of each text that were reported; None for a whole text."""
+
+
+class TranslationEngine(Engine):
+    """Translates, and explains translations: an explanation takes up to seconds in one piece, so explanations have a
+    thread of their own.
+
+    Args:
+        detector: tells the language of texts; None for a model with a single source language.
+        snapshots: of the run that the model is of.
+        memory: segments that are reused.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        send: ReportCallback,
+        detector: LanguageDetector | None = None,
+        snapshots: Snapshots | None = None,
+        memory: TranslationMemories | None = None,
+    ) -> None:
+        super().__init__(send)
+        self._translator, self._detector, self._snapshots, self._memory = translator, detector, snapshots, memory
+        self._engine = translator.engine()
+        self._scheduler = Scheduler(self._engine)
+        self._requests: dict[int, Request] = {}
+        self._aside = ThreadPoolExecutor(1, "explanations")
+
+    @property
+    def busy(self) -> bool:
+        return self._scheduler.busy
+
+    def run(self, inbox: Inbox) -> None:
+        """See `Engine.run`."""
+        with self._aside, eval_mode(self._translator.searched):
+            super().run(inbox)
+
+    def take(self, task: Task) -> None:
+        if task.kind == "translate":
+            self._begin(task)
+        elif task.kind == "detect":
+            self.done(task.id, [self._detected(text) for text in task.texts])
+        elif task.kind in ANSWERS or task.kind == "snapshots":
+            self._aside.submit(self.guarded, task.id, self._explain, task)
+        else:
+            raise UserError(f"this engine does not know how to {task.kind}")
+
+    def cancel(self, task: int) -> None:
+        self._requests.pop(task, None)
+        self._scheduler.cancel(task)
+
+    def step(self) -> None:
+        one = self._translator
+        if one.awaits_loops:  # until they are compiled, it searches without them
+            one.refresh()
+        if self._engine.model is not one.searched:
+            self._engine.change_form(one.searched, one.short)
+        ended = self._scheduler.step()
+        for request in list(self._requests.values()):
+            if request.task.stream:
+                self.guarded(request.task.id, self._show, request)
+        for each in ended:
+            self.guarded(each.number, self._ended, each)
+
+    # ---- translation
+
+    def _begin(self, task: Task) -> None:
+        options, one = dict(task.options), self._translator
+        tags, codes, prefix = options.pop("tags", None), options.pop("codes", ()), options.pop("prefix", "")
+        number, texts = options.pop("first", 1), list[Text]()
+        for text, coded in zip(task.texts, codes or [()] * len(task.texts), strict=True):
+            units = None if tags is None else _units(text, *tags)
+            texts.append(Text(text, number, prefix, tuple(map(tuple, coded)), units))
+            number += 1 if units is None else len(units)
+        if tags is not None or codes:
+            options.setdefault("protect", knows_marks(one.tokenizers.source) and knows_marks(one.tokenizers.target))
+        if (sampling := options.pop("sampling", None)) is not None:
+            options["sampling"] = Sampling(**sampling)
+        options["glossary"], memories = self._glossary(options), options.pop("memories", ())
+        options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
+        request = self._requests[task.id] = Request(task)
+        jobs = self._jobs(request, texts, one.options(**options))
+        self._scheduler.submit(task.id, jobs, long=sum(map(len, task.texts)) > LONG)
+
+    def _jobs(self, request: Request, texts: Sequence[Text], options: Any) -> Iterator[TextJob]:
+        for job in self._translator.jobs(texts, options):
+            request.jobs.append(job)
+            yield job
+
+    def _ended(self, ended: Ended) -> None:
+        request = self._requests.get(ended.number)
+        if request is not None and ended.job is None:
+            del self._requests[ended.number]
+            self.done(ended.number, list(_answers(request)))
+        elif request is not None and ended.job is not None and ended.job.error is not None:
+            raise ended.job.error
+
+    def _show(self, request: Request) -> None:
+        """Report the finished sentences of each text, in their order."""
+        for place, job in enumerate(request.jobs):
+            before = request.shown.get(place, 0)
+            if before is None or (job.result is None and (job.count - before) * GROWTH <= before):
+                continue
+            request.shown[place] = None if job.result is not None else job.count
+            self.send(Report(request.task.id, "partial", [place, job.beginning]))
+
+    # ---- glossaries and memories
+
+    def _glossary(self, options: dict[str, Any]) -> Glossary | None:
+        """The terms of a request, or those of the glossaries that it names by their files."""
+        files, terms = options.pop("glossaries", ()), options.pop("terms", ())
+        source, target = options.get("source_lang", ""), options.get("target_lang", "")
+        if files:
+            return _opened(tuple(map(tuple, files)), source, target)
+        return Glossary([Term(*term) for term in terms], source or "en") if terms else None
+
+    def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemories | None:
+        """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
+        opened = list[tuple[str, TranslationMemory]]()
+        for name, *place in named:
+            with suppress(UserError, OSError):
+                opened.append((name, _opened_memory(*place)))
+        return TranslationMemories([*opened, *([] if self._memory is None else self._memory.named)])
+
+    # ---- languages and explanations
+
+    def _detected(self, text: str) -> dict[str, float]:
+        """How likely each language is, the likeliest first: those of the model, and one that it does not know if the
+        text is clearly in that."""
+        text, directions = text[:DETECTED], self._translator.directions
+        known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
+        if self._detector is not None:
+            known = self._detector.probabilities(text)
+        other, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
+        found = {other: sure} if other else {}
+        return found | {code: likely * (1 - sure) for code, likely in known.items()}
+
+    def _explain(self, task: Task) -> None:
+        if task.kind == "snapshots":
+            known = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
+            return self.done(task.id, known)
+        options = dict(task.options)
+        for name in ("prefix", "target"):
+            if isinstance(options.get(name), str):
+                options[name] = self._translator.tokenizers.target.encode(options[name])
+        return self.done(task.id, answer(task.kind, self._snapshot(options.get("snapshot")), task.texts[0], options))
+
+    def _snapshot(self, update: int | None) -> Translator:
+        """The model that is served, or its snapshot of an update."""
+        if update is None:
+            return self._translator
+        try:
+            if self._snapshots is not None and update in self._snapshots.updates:
+                return self._snapshots.at(update)
+        except (UserError, OSError):
+            pass  # its message would have a path
+        raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read")
+
+
+@lru_cache(MAX_OPEN)
+def _opened(files: tuple[tuple[str, int], ...], source: str, target: str) -> Glossary:
+    """The terms of some files for a direction."""
+    return Glossary([Term(*pair) for path, _ in files for pair in read_terms(path, source, target)], source or "en")
+
+
+_opened_memory = lru_cache(MAX_OPEN)(open_memory)
+
+
+def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
+    """The units between the tags of a text. Raises `FormatError` for tags that cannot be read."""
+    if kind == "markdown":
+        units = markdown_units(text)
+    else:
+        ignored, splitting, inline, outline = settings
+        tags = Tags(frozenset(ignored), frozenset(splitting), frozenset(inline), outline)
+        units = html_units(text, "", tags) if kind == "html" else xml_units(text, tags)
+    if any(len(unit.codes) > MAX_CODES for unit in units):
+        raise FormatError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
+    return units
+
+
+def _answers(request: Request) -> Iterator[dict[str, Any]]:
+    """The translated texts of a request, with the translations of their sentences or units."""
+    for text, job in zip(request.task.texts, request.jobs, strict=True):
+        whole = job.result
+        assert whole is not None
+        yield {
+            "text": whole.text if text.strip() else text,
+            "alternatives": [each.text for each in whole.alternatives],
+            "tokens": len(whole.tokens),
+            "confidence": whole.confidence,
+            "warnings": whole.warnings,
+            "path": whole.path,
+            "sentences": job.sentences,
+        }
+
+
+# ---- models that do not
+
+
+class TextEngine(Engine):
+    """Works with a language model or a masked model; texts that are written at a time take turns.
+
+    Args:
+        name: of the model in answers.
+    """
+
+    def __init__(self, pipeline: TextGenerator | MaskFiller, send: ReportCallback, name: str = "") -> None:
+        super().__init__(send)
+        self._pipeline, self._name = pipeline, name
+        self._writing: dict[int, Iterator[None]] = {}
+        """The work on each text, a token at a time."""
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._writing)
+
+    def cancel(self, task: int) -> None:
+        self._writing.pop(task, None)
+
+    def take(self, task: Task) -> None:
+        one, (text,) = self._pipeline, task.texts
+        if task.kind == "text_head":
+            self.done(task.id, text_head(one, text, task.options))
+        elif task.kind == "fill" and isinstance(one, MaskFiller):
+            self.done(task.id, explain_filled(one, text, self._name))
+        elif task.kind == "write" and isinstance(one, TextGenerator):
+            sampling = task.options.get("sampling")
+            drawn = None if sampling is None else Sampling(**sampling)
+            growth = one.write(text, max_tokens=task.options["max_tokens"], sampling=drawn)
+            self._writing[task.id] = self._written(one, task, growth)
+        else:
+            raise UserError(f"this model does not {task.kind}")
+
+    def step(self) -> None:
+        for number, writing in list(self._writing.items()):
+            self.guarded(number, next, writing)
+
+    def _written(self, one: TextGenerator, task: Task, growth: Iterator[Growth]) -> Iterator[None]:
+        """Report the text while it grows, and then with its document."""
+        text = ""
+        for each in growth:
+            text += each.text
+            if each.done is not None:
+                self.cancel(task.id)
+                self.done(task.id, {"text": each.done.text, "document": explain_written(one, each.done, self._name)})
+            elif task.stream and each.text:
+                self.send(Report(task.id, "partial", [0, text]))
+            yield

@@ -11,8 +11,6 @@ from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from limelight.serving.asks import Ask
-from limelight.serving.call import Call
 from limelight.serving.logs import Log
 from limelight.serving.pool import Partial
 from limelight.serving.refusal import FAULT, Refusal
@@ -25,64 +23,47 @@ class Progress(NamedTuple):
     text: str
 
 
-class Following:
-    """What happens to a request: any number of `Progress`, and then the answer, or a `Refusal`.
+Events = Callable[[AsyncIterator[Any]], AsyncIterator[str]]
+"""Makes events of any number of `Progress`, and then the answer, or a `Refusal`."""
 
-    Of each text only the newest progress is kept: a client that reads slowly, or not at all, makes nothing grow.
-    """
 
-    def __init__(self, log: Log, begin: Callable[[Partial], Awaitable[Any]]) -> None:
-        self._log, self._newest, self._changed = log, dict[int, str](), asyncio.Event()
-        self._working = asyncio.ensure_future(begin(self._show))
-        self._working.add_done_callback(lambda _: self._changed.set())
+async def streamed(log: Log, begin: Callable[[Partial], Awaitable[Any]], events: Events) -> StreamingResponse:
+    """The answer of some work while it goes on. The work is canceled when the client leaves. What is not read yet is
+    kept, and is at most some ten times the text: `translation.GROWTH`."""
+    queue = asyncio.Queue[Any]()
+    work = asyncio.ensure_future(begin(lambda number, text: queue.put_nowait(Progress(number, text))))
+    work.add_done_callback(queue.put_nowait)
+    try:
+        first = await queue.get()
+    except asyncio.CancelledError:
+        work.cancel()
+        raise
+    if first is work:
+        work.result()
 
-    async def begun(self) -> Following:
-        """Wait for the first thing. Raises the error of work that has failed."""
+    async def items() -> AsyncIterator[Any]:
+        item = first
+        while item is not work:
+            yield item
+            item = await queue.get()
         try:
-            await self._changed.wait()
-        except asyncio.CancelledError:
-            self._working.cancel()
-            raise
-        if self._working.done():
-            self._working.result()
-        return self
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        while not self._working.done() or self._newest:
-            await self._changed.wait()
-            self._changed.clear()
-            while self._newest:
-                number = next(iter(self._newest))
-                yield Progress(number, self._newest.pop(number))
-        try:
-            answer = self._working.result()
+            answer = work.result()
         except Refusal as refusal:
             answer = refusal
         except Exception as error:
-            self._log.fault(error)
+            log.fault(error)
             answer = FAULT
         yield answer
 
-    async def end(self) -> None:
-        """The events have ended. Raises `ClientDisconnect` if the client has left before; then the work is canceled."""
-        if not self._working.done():
-            self._working.cancel()
+    async def end() -> None:
+        if not work.done():  # the client has left before
+            work.cancel()
             raise ClientDisconnect
 
-    def _show(self, number: int, text: str) -> None:
-        self._newest[number] = text
-        self._changed.set()
-
-
-async def follow(call: Call, ask: Ask) -> Following:
-    """Translate, and wait for the first thing. Raises `Refusal` if it is one."""
-    return await Following(call.service.log, lambda shown: call.service.translate(call.client, ask, shown)).begun()
-
-
-def streamed(following: Following, events: AsyncIterator[str]) -> Any:
-    """The answer. The work is canceled when the client leaves."""
-    headers, end = {"X-Accel-Buffering": "no"}, BackgroundTask(following.end)
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers, background=end)
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        events(items()), media_type="text/event-stream", headers=headers, background=BackgroundTask(end)
+    )
 
 
 def event(value: Any, name: str = "") -> str:

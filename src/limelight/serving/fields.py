@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -41,17 +41,16 @@ async def read_body(request: Request, limits: Limits, *, upload: bool) -> bytes:
     size = int(announced) if announced.isdecimal() else 0
     try:
         async with asyncio.timeout(limits.body_seconds):
-            if size <= limit:
-                async for chunk in request.stream():
-                    body += chunk
-                    if len(body) > limit:
-                        break
+            chunks = aiter(request.stream())
+            while size <= limit and (chunk := await anext(chunks, None)) is not None:
+                body += chunk
+                size = max(size, len(body))
     except TimeoutError:
         message = f"the body did not arrive within {limits.body_seconds:g} s: send it without pauses"
         raise Refusal(408, "slow_body", message) from None
-    if max(size, len(body)) > limit:
+    if size > limit:
         remedy = "divide the document" if upload else "send less at a time"
-        raise Refusal(413, "too_large", beyond(f"the body has {max(size, len(body)):,} bytes", limit, option, remedy))
+        raise Refusal(413, "too_large", beyond(f"the body has {size:,} bytes", limit, option, remedy))
     return bytes(body)
 
 
@@ -59,10 +58,8 @@ def read_query(query: bytes) -> dict[str, Any]:
     """The fields of a query string, or of a form. Raises `Refusal`."""
     try:
         pairs = parse_qsl(query.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
-    except UnicodeDecodeError:
-        raise bad_request("the text is not UTF-8") from None
     except ValueError:
-        raise bad_request(f"the form has more than {MAX_FIELDS} fields: send less at a time") from None
+        raise bad_request(f"the form is not UTF-8, or has more than {MAX_FIELDS} fields") from None
     return _collected(pairs)
 
 
@@ -92,15 +89,10 @@ async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], di
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """A JSON object. The parser bounds depth and digits; NaN and half of a surrogate pair are refused."""
-
-    def refused(name: str) -> Any:
-        raise ValueError(f"{name} is not a number")
-
+    """A JSON object. The parser bounds depth and digits; it refuses NaN and half of a surrogate pair."""
     try:
-        value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
+        value = from_json(body.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+    except ValueError as error:
         raise bad_request(f"the body is not valid JSON: {str(error)[:200]}") from None
     if not isinstance(value, dict):
         raise bad_request("the body must be a JSON object: {...}")

@@ -5,7 +5,6 @@ A key is 32 random bytes, so a plain SHA-256 of it cannot be turned back; a slow
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import math
@@ -76,13 +75,15 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
         raise UserError(f"{path}: not a key file: {of_validation(error).message}; {remedy}") from None
 
 
-def write_keys(path: Path, keys: Sequence[Key]) -> None:
-    """Write the whole file, with the permissions that it had; a link still leads to it."""
+def change_keys(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
+    """Replace the keys of a file, which keeps its permissions; a link still leads to it."""
     path = path.resolve()
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-    write_whole(path, KeyFile(format=1, keys=list(keys)).model_dump_json(indent=1) + "\n")
-    if mode is not None:
-        path.chmod(mode)
+    with locked(path.parent):
+        keys = change(read_keys(path))
+        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        write_whole(path, KeyFile(format=1, keys=keys).model_dump_json(indent=1) + "\n")
+        if mode is not None:
+            path.chmod(mode)
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
@@ -90,79 +91,82 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
     if not name.strip():
         raise UserError("a key needs a name, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    with locked(path.resolve().parent):
-        keys = read_keys(path)
+    new = Key(name, digest(secret), datetime.now(UTC).isoformat(timespec="seconds"), characters_per_minute)
+
+    def add(keys: list[Key]) -> list[Key]:
         if any(key.name == name for key in keys):
             raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
-        write_keys(path, [*keys, Key(name, digest(secret), created, characters_per_minute)])
+        return [*keys, new]
+
+    change_keys(path, add)
     return secret
 
 
 def revoke_key(path: Path, name: str) -> None:
     """Revoke a key. Raises `UserError` if there is none of this name."""
-    with locked(path.resolve().parent):
-        keys = read_keys(path)
-        if all(key.name != name for key in keys):
+
+    def revoke(keys: list[Key]) -> list[Key]:
+        left = [key for key in keys if key.name != name]
+        if len(left) == len(keys):
             there = ", ".join(key.name for key in keys) or "none"
             raise UserError(f"{path}: there is no key {name!r}; there are: {there}")
-        write_keys(path, [key for key in keys if key.name != name])
+        return left
+
+    change_keys(path, revoke)
 
 
-async def watch_keys(path: Path, keys: Keys, log: Callable[..., None], *, seconds: float = 2.0) -> None:
-    """Read the file again whenever it has changed: a key that is revoked is refused within seconds. One that cannot be
-    read changes nothing."""
-
-    def version() -> tuple[int, int, int] | None:
-        try:
-            found = path.stat()
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_ino, found.st_size
-
-    known = version()
-    while True:
-        await asyncio.sleep(seconds)
-        if (now := version()) == known:
-            continue
-        known = now
-        try:
-            keys.replace(await asyncio.to_thread(read_keys, path, required=True))
-            log("keys_read")
-        except UserError as error:
-            log("reload_failed", reason=str(error))
+def version_of(path: Path | None) -> tuple[int, int]:
+    """What changes with a file."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        found = None
+    return (0, 0) if found is None else (found.st_mtime_ns, found.st_ino)
 
 
 class Keys:
     """The keys of a service, and what each may still translate.
 
     A key with a limit gains characters steadily, up to its limit, which is what a minute brings: after a pause it may
-    send that at once.
+    send that at once. The keys of a file are read again when it has changed; a file that cannot be read changes
+    nothing.
 
     Args:
+        keys: the keys, or a file of them, which must exist.
         clock: seconds that only grow.
+        log: is called when the file was read again.
     """
 
-    def __init__(self, keys: Sequence[Key], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        keys: Sequence[Key] | Path,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        log: Callable[..., None] = lambda event, **_: None,
+    ) -> None:
+        self._clock, self._log = clock, log
+        self._path = keys if isinstance(keys, Path) else None
+        self._version = version_of(self._path)
+        self._keys = read_keys(keys, required=True) if isinstance(keys, Path) else keys
         self._left: dict[str, tuple[float, float]] = {}
         """Characters that each key had left, and when."""
-        self.replace(keys)
-
-    def replace(self, keys: Sequence[Key]) -> None:
-        """Replace the keys."""
-        self._keys = {key.name: key for key in keys}
 
     def find(self, secret: str) -> Key | None:
         """The key, or None. It is compared with every hash, so the time says nothing about which fits."""
+        if self._path is not None and (version := version_of(self._path)) != self._version:
+            self._version = version
+            try:
+                self._keys = read_keys(self._path, required=True)
+                self._log("keys_read")
+            except UserError as error:
+                self._log("reload_failed", reason=str(error))
         given = digest(secret)
-        found = [key for key in self._keys.values() if hmac.compare_digest(given, key.sha256)]
+        found = [key for key in self._keys if hmac.compare_digest(given, key.sha256)]
         return found[0] if found else None
 
     def limit(self, name: str) -> int | None:
         """Characters a minute."""
-        key = self._keys.get(name)
-        return None if key is None else key.characters_per_minute
+        return next((key.characters_per_minute for key in self._keys if key.name == name), None)
 
     def spend(self, name: str, characters: int) -> None:
         """Count characters against the key's limit. Raises `Refusal`, 429, above it; 413 for more than it ever permits

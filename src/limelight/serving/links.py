@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from queue import SimpleQueue
 from typing import Any, Literal, NamedTuple
 
 from limelight.child import Channel, ChildEndedError
@@ -33,7 +33,7 @@ class Report(NamedTuple):
     """What has become of a task; with `loaded`, `pong` and `closed`, of the engine."""
 
     id: int
-    kind: Literal["loaded", "partial", "done", "refused", "tags", "failed", "pong", "closed"]
+    kind: Literal["loaded", "partial", "done", "refused", "failed", "pong", "closed"]
     value: Any = None
     """The result; of `partial` the number of the text and its beginning; a message for the others."""
 
@@ -67,17 +67,13 @@ class Link:
         self._channel = Channel(f"{__package__}.worker:work", asdict(loading))
         self.pid = self._channel.pid
         self._heard, self._reason = heard, ""
-        self._outbox: SimpleQueue[Task | None] = SimpleQueue()
-        threading.Thread(target=self._write, daemon=True, name="tasks").start()
+        self._sending = ThreadPoolExecutor(1, "tasks")  # the pipe may be full
         threading.Thread(target=self._read, daemon=True, name="reports").start()
 
-    def send(self, task: Task) -> None:
-        """Give it a task; an engine that has ended takes it and does nothing."""
-        self._outbox.put(task)
-
-    def close(self) -> None:
-        """Let it end. What it is doing is left."""
-        self._outbox.put(None)
+    def send(self, task: Task | None) -> None:
+        """Give it a task; None lets it end, and what it is doing is left. Nothing happens if it has ended."""
+        with suppress(RuntimeError):  # it has ended
+            self._sending.submit(self._channel.send, {"task": task})
 
     def kill(self) -> None:
         """End it by force; it reports `closed`."""
@@ -88,13 +84,6 @@ class Link:
         """Wait until it has ended, and end it by force if it has not after so many seconds."""
         self._channel.close(seconds)
 
-    def _write(self) -> None:
-        """In a thread: a pipe may be full."""
-        with suppress(OSError):  # the process has ended; the thread that reads reports it
-            while (task := self._outbox.get()) is not None:
-                self._channel.send({"task": task})
-            self._channel.send({"task": None})
-
     def _read(self) -> None:
         try:
             while True:
@@ -104,6 +93,6 @@ class Link:
                 else:
                     self._heard(report)
         except ChildEndedError as error:
-            reason = "" if str(error) == "exit code 0" else str(error)
-            self._outbox.put(None)
-            self._heard(Report(0, "closed", self._reason or reason))
+            ending = "" if str(error) == "exit code 0" else str(error)
+            self._sending.shutdown(wait=False)
+            self._heard(Report(0, "closed", self._reason or ending))

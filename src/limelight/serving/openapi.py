@@ -1,77 +1,70 @@
-"""The OpenAPI document of the service, made of the types of its handlers."""
+"""Every path of the service, and the OpenAPI document of them. The dialects do not collide: one port speaks all."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
 
-from pydantic import TypeAdapter
+from pydantic.json_schema import models_json_schema
+from starlette.responses import Response
 
 from limelight import __version__
-from limelight.serving.call import Api, JsonObject, Route
+from limelight.serving import page
+from limelight.serving.call import Api, Call, JsonObject, Route
+from limelight.serving.dialects import deepl, documents, glossaries, libretranslate, openai, own
 from limelight.serving.fields import FORM, JSON, MULTIPART
 
 REF = "#/components/schemas/{model}"
-EVENTS = "text/event-stream"
-FAILURE = {"description": "Why there is no answer.", "content": {JSON: {"schema": {"type": "object"}}}}
+MODULES = (page, documents, glossaries)
+"""Modules that add routes to the APIs of others."""
+APIS = (own.API, deepl.API, openai.API, libretranslate.API)
+"""The last one answers for paths that none has."""
+
+
+@own.API.get("/openapi.json")
+@libretranslate.API.get("/spec", public=True)
+async def describe(call: Call) -> Response:
+    """This document."""
+    return Response(documentation(), media_type=JSON)
+
+
+@cache
+def documentation() -> bytes:
+    """The document: made once, as this takes a while."""
+    return json.dumps(openapi_document(APIS)).encode()
 
 
 def openapi_document(apis: Sequence[Api]) -> JsonObject:
-    """OpenAPI 3.1 of all routes."""
+    """OpenAPI 3.1 of the requests of all routes."""
     routes = [route for api in apis for route in api.routes]
-    types = [(route, "validation", TypeAdapter[Any](route.form or type(None))) for route in routes]
-    types += [(route, "serialization", TypeAdapter[Any](_answer_of(route))) for route in routes]
-    known, schemas = TypeAdapter.json_schemas(types, ref_template=REF)  # type: ignore[arg-type]
+    forms = {route.form: None for route in routes if route.form is not None}
+    known, schemas = models_json_schema([(form, "validation") for form in forms], ref_template=REF)
     paths: JsonObject = {}
     for route in routes:
-        asked, given = known[route, "validation"], known[route, "serialization"]
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, asked, given, schemas["$defs"])
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "Limelight", "version": __version__, "description": "Translation, see docs/serving.md."},
-        "paths": paths,
-        "components": {
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-            "schemas": schemas["$defs"],
+        schema = None if route.form is None else known[route.form, "validation"]
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema)
+    info = {"title": "Limelight", "version": __version__, "description": "Translation, see docs/serving.md."}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas["$defs"]}}
+
+
+def _operation(route: Route, schema: JsonObject | None) -> JsonObject:
+    parameters = [("path", name, True) for name in route.pattern.groupindex]
+    operation: JsonObject = {
+        "summary": (route.handler.__doc__ or "").strip().split("\n")[0],
+        "responses": {
+            str(route.status): {"description": "The answer."},
+            "default": {"description": "Why there is none."},
         },
     }
-
-
-def _answer_of(route: Route) -> Any:
-    """The type of the answer; of None if it is not JSON."""
-    return route.types["return"] if route.media_type == JSON and route.status != 204 else type(None)
-
-
-def _operation(route: Route, asked: JsonObject, given: JsonObject, schemas: JsonObject) -> JsonObject:
-    operation: JsonObject = {
-        "operationId": f"{route.method.lower()}{route.path.replace('/', '_').replace('{', '').replace('}', '')}",
-        "tags": [route.api.name],
-        "summary": (route.handler.__doc__ or "").strip().split("\n")[0],
-        "parameters": [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            for name in route.pattern.groupindex
-        ],
-    }
-    schema = schemas[asked["$ref"].rpartition("/")[2]] if route.form is not None else {}
-    fields = schema.get("properties", {})
-    if route.method in ("GET", "DELETE"):
-        operation["parameters"] += [
-            {"name": name, "in": "query", "required": name in schema.get("required", []), "schema": each}
-            for name, each in fields.items()
-        ]
-    elif route.form is not None:
-        bodies = {JSON: {"schema": asked}}
-        if route.upload:
-            with_file = {**fields, "file": {"type": "string", "format": "binary"}}
-            bodies[MULTIPART] = {"schema": {**schema, "properties": with_file}}
-        elif route.api.key_field:
-            bodies[FORM] = {"schema": asked}
-        operation["requestBody"] = {"required": not route.upload, "content": bodies}
-    if not route.public:
-        operation["security"] = [{}, {"key": []}]
-    content = {route.media_type: {"schema": given if route.media_type == JSON else {"type": "string"}}}
-    if "stream" in fields:
-        content[EVENTS] = {"schema": {"type": "string"}}
-    answer = {"description": "The answer.", **({} if route.status == 204 else {"content": content})}
-    operation["responses"] = {str(route.status): answer, "default": FAILURE}
+    if route.form is not None and route.method in ("GET", "DELETE"):
+        parameters += [("query", name, each.is_required()) for name, each in route.form.model_fields.items()]
+    elif schema is not None:
+        other = MULTIPART if route.upload else FORM if route.api.key_field else JSON
+        content = {kind: {"schema": schema} for kind in (JSON, other)}
+        operation["requestBody"] = {"required": not route.upload, "content": content}
+    operation["parameters"] = [
+        {"in": place, "name": name, "required": required, "schema": {"type": "string"}}
+        for place, name, required in parameters
+    ]
     return operation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -11,11 +11,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from limelight.errors import UserError
-from limelight.serving.asks import Ask
 from limelight.serving.call import Call, JsonObject, Strict
-from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, failure
-from limelight.serving.events import Following, Progress, event, streamed
+from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, events_of
+from limelight.serving.events import streamed
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.service import Ask
 
 CHARACTERS = 2000
 """Maximum characters of a sentence that is explained."""
@@ -59,15 +59,19 @@ class Explain(Directed):
         """The answer of an engine. Raises `Refusal`."""
         ask = Ask([self.text], self.target_lang, self.source_lang, self.model, {"beam_size": self.beam_size})
         options = self.model_dump(exclude={"text", "source_lang", "target_lang", "model"}, exclude_none=True)
-        return await call.service.inspect(call.client, ask, what, options)
+        return await call.service.explain(call.client, ask, what, options)
 
 
-class Head(Explain):
-    """One head."""
+class OfHead(Strict):
+    """The place of a head."""
 
     kind: str
     layer: int = Field(ge=0)
     head: int = Field(ge=0)
+
+
+class Head(OfHead, Explain):
+    """One head."""
 
 
 class LookUp(Head):
@@ -97,15 +101,11 @@ class Masked(Named):
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
         options = self.model_dump(exclude={"model", "text"})
-        return await call.service.of_model(call.client, self.model, what, self.text, options)
+        return await call.service.of_model(call.client, what, Ask([self.text], model=self.model), options)
 
 
-class TextHead(Masked):
+class TextHead(OfHead, Masked):
     """One head of a text."""
-
-    kind: str
-    layer: int = Field(ge=0)
-    head: int = Field(ge=0)
 
 
 VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
@@ -118,7 +118,7 @@ VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
         Explain,
         "layers",
         "layers",
-        "The translation from each encoder layer, and predictions of each decoder layer.",
+        "The translation from each encoder layer, and tokens of decoder layers.",
     ),
     "fill": (Masked, "fill", "document", "The document of a text whose masks are filled in."),
     "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
@@ -148,44 +148,44 @@ class Whole(Explain):
     every_head: bool = False
     """Whether to return the weights of each head, and not only their means."""
 
-    async def parts(self, call: Call, *names: str) -> JsonObject:
-        """Some parts of the document. Raises `Refusal`."""
+    async def document(self, call: Call) -> Any:
+        """The document of a translation. Raises `Refusal`."""
         if self.prefix and self.target is not None:
             raise bad_request("prefix: not with target, which is a whole translation; leave one of them out")
-        document = await self.answer(call, "explain_heads" if self.every_head else "explain")
-        return {"format": FORMAT, **{name: document.get(name) for name in names or document}}
+        return await self.answer(call, "explain_heads" if self.every_head else "explain")
 
 
 @API.post("/api/v1/attention")
 async def attention(call: Call, asked: Whole) -> JsonObject:
     """The attention of a sentence and its translation, as in `docs/schema/page-1.json`."""
-    document = await asked.parts(call)
+    document = await asked.document(call)
     seen = {name: value for name, value in document.items() if name not in ("steps", "beam")}
     return {"format": FORMAT, "attention": seen}
 
 
-@API.post("/api/v1/steps")
-async def steps(call: Call, asked: Whole) -> JsonObject:
-    """Every token of a translation with its probability, and what else could have stood there."""
-    return await asked.parts(call, "model", "translation", "steps")
+def _add_part(name: str, description: str) -> None:
+    async def part(call: Call, asked: Whole) -> JsonObject:
+        document = await asked.document(call)
+        return {"format": FORMAT, **{part: document.get(part) for part in ("model", "translation", name)}}
+
+    part.__doc__ = description
+    API.post(f"/api/v1/{name}")(part)
 
 
-@API.post("/api/v1/beam")
-async def beam(call: Call, asked: Whole) -> JsonObject:
-    """The search for a translation, as a tree of hypotheses; null if the translation was given."""
-    return await asked.parts(call, "model", "translation", "beam")
+_add_part("steps", "Every token of a translation with its probability, and what else could have stood there.")
+_add_part("beam", "The search for a translation, as a tree of hypotheses; null if the translation was given.")
 
 
 # ---- the page
 
 
-@API.get("/", public=True, counted=False, media_type=FRAME)
+@API.get("/", public=True, counted=False)
 async def frame(call: Call) -> Response:
     """The page."""
     return _static("index.html", FRAME)
 
 
-@API.get("/page/{name}", public=True, counted=False, media_type="*/*")
+@API.get("/page/{name}", public=True, counted=False)
 async def static(call: Call) -> Response:
     """A file of the page."""
     name = call.path["name"]
@@ -219,7 +219,7 @@ class File(Explain):
         return Explain(**{**kept, **changed})
 
 
-@API.post("/api/v1/page/file", media_type=FRAME)
+@API.post("/api/v1/page/file")
 async def file(call: Call, asked: File) -> Response:
     """The document as one HTML file that works without a server."""
     from limelight.inspection.standalone import require_theme, standalone_page  # with torch, which only this needs
@@ -241,7 +241,7 @@ async def file(call: Call, asked: File) -> Response:
     if asked.beside:
         document["beside"] = [await asked.plain(model=name).answer(call, "explain_heads") for name in asked.beside]
     if asked.training:
-        found = await call.service.of_model(call.client, asked.model, "snapshots")
+        found = await _snapshots(call, asked.model)
         count = min(len(found["updates"]), MAX_SNAPSHOTS)
         updates = [found["updates"][(each + 1) * len(found["updates"]) // count - 1] for each in range(count)]
         documents = {str(each): await asked.plain(snapshot=each).answer(call, "explain_heads") for each in updates}
@@ -254,7 +254,11 @@ async def file(call: Call, asked: File) -> Response:
 @API.post("/api/v1/page/snapshots")
 async def snapshots(call: Call, asked: Named) -> JsonObject:
     """The updates of a run after which it has snapshots, and the curve of its validations by `update`."""
-    return {"format": FORMAT, **await call.service.of_model(call.client, asked.model, "snapshots")}
+    return {"format": FORMAT, **await _snapshots(call, asked.model)}
+
+
+async def _snapshots(call: Call, model: str) -> Any:
+    return await call.service.of_model(call.client, "snapshots", Ask([""], model=model), {})
 
 
 class Write(Masked):
@@ -265,22 +269,10 @@ class Write(Masked):
     """How to draw; if omitted, the most probable tokens are searched for."""
 
 
-@API.post("/api/v1/page/write", media_type="text/event-stream")
+@API.post("/api/v1/page/write")
 async def write(call: Call, asked: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
-    service, options = call.service, asked.model_dump(include={"max_tokens", "sampling"})
-    following = Following(
-        service.log, lambda shown: service.of_model(call.client, asked.model, "write", asked.text, options, shown)
-    )
-    return streamed(await following.begun(), _events(following))
-
-
-async def _events(items: Following) -> AsyncIterator[str]:
-    """`partial` while the text grows; then `done` with the document, or `error`."""
-    async for item in items:
-        if isinstance(item, Progress):
-            yield event({"text": item.text}, "partial")
-        elif isinstance(item, Refusal):
-            yield event(failure(item), "error")
-        else:
-            yield event({"format": FORMAT, "document": item["document"]}, "done")
+    ask, options = Ask([asked.text], model=asked.model), asked.model_dump(include={"max_tokens", "sampling"})
+    work = partial(call.service.of_model, call.client, "write", ask, options)
+    done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})
+    return await streamed(call.service.log, work, done)

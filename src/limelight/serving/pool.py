@@ -7,18 +7,18 @@ many characters of each other client as it has itself. An engine has some short 
 from __future__ import annotations
 
 import asyncio
-import heapq
 import time
+from bisect import insort
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import count
 from typing import Any, Literal
 
 from limelight.child import KILLED
 from limelight.serving.limits import Limits
 from limelight.serving.links import LONG, PING, Link, Report, ReportCallback, Task
-from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
+from limelight.serving.refusal import Refusal, bad_request, beyond
 
 Lane = Literal["short", "long", "explain"]
 ROOM: dict[Lane, int] = {"short": 64, "long": 2, "explain": 1}
@@ -49,13 +49,9 @@ class Request:
     turn: float
     """Requests are given to engines in the order of these numbers."""
     done: asyncio.Future[Any]
-    partial: Partial | None = None
+    partial: Partial | None
     lost: bool = False
     """Whether an engine has ended that had it."""
-    begun: bool = False
-
-    def __lt__(self, other: Request) -> bool:
-        return (self.turn, self.task.id) < (other.turn, other.task.id)
 
     def refuse(self, refusal: Refusal) -> None:
         """It gets no result, unless it has one or was refused."""
@@ -75,7 +71,7 @@ class Engine:
 
     def room(self, lane: Lane) -> int:
         """How many requests of a lane it takes."""
-        return ROOM[lane] - sum(each.lane == lane for each in self.requests.values())
+        return ROOM[lane] - sum(each.lane == lane for each in self.requests.values()) if self.ready else 0
 
     def silent(self) -> float:
         """For how many seconds it owes a report."""
@@ -94,8 +90,8 @@ class Pool:
     def __init__(self, new_link: NewLink, engines: int, limits: Limits, log: Callable[..., None]) -> None:
         self._new_link, self._size, self._limits, self._log = new_link, engines, limits, log
         self._numbers = count(1)
-        self._waiting: dict[Lane, list[Request]] = {lane: [] for lane in ROOM}
-        """Heaps."""
+        self._waiting: list[Request] = []
+        """In the order of their turns."""
         self._turns: dict[str, float] = {}
         """The turn of the last request of each client that waits."""
         self._turn = 0.0
@@ -117,7 +113,7 @@ class Pool:
     @property
     def loading(self) -> bool:
         """Whether it is not known yet what the model is."""
-        return not self.info and not self.trouble and not self.closing
+        return not (self.info or self.trouble or self.closing)
 
     @property
     def usable(self) -> bool:
@@ -127,7 +123,7 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return sum(map(len, self._waiting.values()))
+        return len(self._waiting)
 
     @property
     def decoding(self) -> int:
@@ -139,16 +135,15 @@ class Pool:
         self._log("loading", engines=self._size)
         for _ in range(self._size):
             self._start_engine()
-        asyncio.get_running_loop().call_later(self._interval, self._watch)
+        self._watch()
 
     def close(self) -> list[Link]:
         """Let all engines end; returns their links, to be joined."""
         self.closing = True
         self.complete.set()
-        links = [engine.link for engine in self._engines]
-        for link in links:
-            link.close()
-        return links
+        for engine in self._engines:
+            engine.link.send(None)
+        return [engine.link for engine in self._engines]
 
     async def drained(self) -> None:
         """Wait until it has no requests."""
@@ -165,12 +160,11 @@ class Pool:
         *,
         patient: bool = False,
     ) -> Any:
-        """The result of a task, see `translation.py`. Canceled, or when its time is over, it is taken back. While
-        there is no engine it waits for one. A `patient` one, of which there are few, has a place and any time.
+        """The result of a task, see `translation.py`. Canceled, it is taken back. While there is no engine it waits for
+        one. A `patient` one, of which there are few, has a place in the queue and any time there.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many requests of one client, 503 for too many of
-        all, for a model that cannot be loaded, for engines that ended, for a wait that was too long, 504 after the
-        deadline.
+        all, for a model that cannot be loaded, for engines that ended, and for a wait that was too long.
         """
         if self.closing or (self.trouble and not self.usable):
             raise unavailable()
@@ -179,22 +173,19 @@ class Pool:
         options, loop = options or {}, asyncio.get_running_loop()
         characters = sum(map(len, texts)) + len(options.get("prefix") or "")
         weight = characters * max(1.0, max(options.get("beam_size") or 1, options.get("n_best") or 1) / WIDTH)
-        lane: Lane = "explain"
-        if kind in ("translate", "detect", "write"):
-            lane = "long" if kind == "translate" and weight > LONG else "short"
+        lane: Lane = "short" if kind in ("translate", "detect", "write") else "explain"
+        if kind == "translate" and weight > LONG:
+            lane = "long"
         turn = self._turns[client] = max(self._turn, self._turns.get(client, 0.0)) + weight + OVERHEAD
         task = Task(next(self._numbers), kind, texts, options, partial is not None)
         request = Request(task, client, lane, turn, loop.create_future(), partial)
-        limits, timers = self._limits, list[asyncio.TimerHandle]()
-        if not patient:
-            timers.append(loop.call_later(limits.queue_seconds, self._waited, request))
-            timers.append(loop.call_later(limits.deadline, request.refuse, overdue(limits.deadline)))
-        heapq.heappush(self._waiting[lane], request)
+        timer = None if patient else loop.call_later(self._limits.queue_seconds, self._waited, request)
+        self._enqueue(request)
         self._dispatch()
         try:
             return await request.done
         finally:
-            for timer in timers:
+            if timer is not None:
                 timer.cancel()
             self._take_back(request)
 
@@ -203,7 +194,7 @@ class Pool:
         if self.waiting >= (most := self._limits.queue):
             message = beyond(f"{self.waiting} requests wait already", most, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=RETRY_SECONDS)
-        mine = sum(each.client == client for each in chain(*self._waiting.values()))
+        mine = sum(each.client == client for each in self._waiting)
         if mine >= (most := self._limits.queue // 2):
             remedy = "wait for answers, or send less at a time"
             message = beyond(f"{mine} of your requests wait already", most, "--max-queue", remedy)
@@ -211,34 +202,43 @@ class Pool:
 
     def _waited(self, request: Request) -> None:
         """Its turn has not come for too long. While there is no engine, it waits until its deadline."""
-        if not request.begun and self.usable:
+        if self.usable and request in self._waiting and not request.lost:
             message = (
                 f"this waited for {self._limits.queue_seconds:g} s and its turn had not come: try again later, or ask "
                 "the operator to raise --queue-seconds or --engines"
             )
             request.refuse(Refusal(503, "queue_timeout", message, retry_after=RETRY_SECONDS))
 
+    def _enqueue(self, request: Request) -> None:
+        insort(self._waiting, request, key=lambda each: each.turn)
+
     def _dispatch(self) -> None:
         """Give waiting requests to the engines that have room, the emptiest first."""
-        for lane, waiting in self._waiting.items():
-            while waiting and (able := [each for each in self._engines if each.ready and each.room(lane) > 0]):
-                request = heapq.heappop(waiting)
-                if not request.done.done():
-                    engine = min(able, key=lambda each: (-each.room(lane), len(each.requests)))
-                    self._turn, request.begun = max(self._turn, request.turn), True
-                    engine.requests[request.task.id] = request
-                    engine.link.send(request.task)
-        if not self.waiting:
+        full = set[Lane]()
+        for request in list(self._waiting):
+            if request.lane in full:
+                continue
+            engine = self._emptiest(request.lane)
+            if engine is None:
+                full.add(request.lane)
+                continue
+            self._waiting.remove(request)
+            self._turn = max(self._turn, request.turn)
+            engine.requests[request.task.id] = request
+            engine.link.send(request.task)
+        if not self._waiting:
             self._turns.clear()
             self._turn = 0.0
+
+    def _emptiest(self, lane: Lane) -> Engine | None:
+        able = [engine for engine in self._engines if engine.room(lane) > 0]
+        return max(able, key=lambda engine: (engine.room(lane), -len(engine.requests)), default=None)
 
     def _take_back(self, request: Request) -> None:
         """It has its result, its client has left, or its time is over: it leaves the queue and its engine."""
         request.done.cancel()
-        waiting = self._waiting[request.lane]
-        if request in waiting:
-            waiting.remove(request)
-            heapq.heapify(waiting)
+        with suppress(ValueError):
+            self._waiting.remove(request)
         for engine in self._engines:
             if engine.requests.pop(request.task.id, None) is not None:
                 engine.link.send(Task(request.task.id, "cancel"))
@@ -271,6 +271,7 @@ class Pool:
         asyncio.get_running_loop().call_later(self._interval, self._watch)
 
     def _take(self, engine: Engine, report: Report) -> None:
+        request = engine.requests.get(report.id)
         if report.kind == "pong":
             engine.pinged = None
         elif report.kind == "loaded":
@@ -280,7 +281,7 @@ class Pool:
                 self.complete.set()
         elif report.kind == "closed":
             self._closed(engine, str(report.value))
-        elif (request := engine.requests.get(report.id)) is not None and not request.done.done():
+        elif request is not None and not request.done.done():
             if report.kind == "partial":
                 if request.partial is not None:
                     request.partial(*report.value)
@@ -288,10 +289,9 @@ class Pool:
             del engine.requests[report.id]
             if report.kind == "done":
                 request.done.set_result(report.value)
-            elif report.kind == "failed":
-                request.refuse(Refusal(500, "failed", str(report.value)))
             else:
-                request.refuse(bad_request(str(report.value), "tags" if report.kind == "tags" else "invalid_request"))
+                failed = Refusal(500, "failed", str(report.value))
+                request.refuse(failed if report.kind == "failed" else bad_request(str(report.value)))
         self._dispatch()
 
     def _closed(self, engine: Engine, reason: str) -> None:
@@ -305,7 +305,7 @@ class Pool:
         if not self._engines and not engine.ready:
             self.trouble = reason or "its engine has ended"
             self.complete.set()
-            for request in chain(*self._waiting.values()):
+            for request in self._waiting:
                 request.refuse(unavailable())
         wait = 0.0 if engine.ready else RESTART_SECONDS
         asyncio.get_running_loop().call_later(wait, self._start_engine)
@@ -314,11 +314,10 @@ class Pool:
         """The engine that had it has ended: it waits for another one, once, as it may be the reason."""
         if not request.lost and not self.closing:
             request.lost = True
-            heapq.heappush(self._waiting[request.lane], request)
+            self._enqueue(request)
             return
-        message = "the engines that translated this have ended: try again later"
-        if reason == KILLED:  # other reasons may have paths in them
-            message = f"the engines that translated this were {KILLED}: try again later, with fewer --engines"
+        killed = f"killed ({KILLED}): ask the operator for fewer --engines, or" if reason == KILLED else "ended:"
+        message = f"the engines that translated this have {killed} try again later"
         request.refuse(Refusal(503, "engine_ended", message, retry_after=RETRY_SECONDS))
 
 

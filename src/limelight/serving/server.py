@@ -6,8 +6,11 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -15,8 +18,15 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from limelight.errors import RunError
 from limelight.files import cause
-from limelight.serving.logs import ForeignLog
-from limelight.serving.service import Service
+from limelight.serving.app import build_app
+from limelight.serving.keys import Keys
+from limelight.serving.limits import Limits
+from limelight.serving.links import Link, Loading
+from limelight.serving.logs import ForeignLog, Log
+from limelight.serving.openapi import APIS
+from limelight.serving.pool import Pool
+from limelight.serving.service import Catalog, Model, Service
+from limelight.serving.stored import Glossaries, Memories
 
 MAX_HEAD = 20 * 1000
 """Maximum bytes of the address and the headers of a request, complete or not."""
@@ -33,21 +43,21 @@ class TimedProtocol(HttpToolsProtocol):
     header_seconds = 8.0
     write_seconds = 30.0
     _timer: asyncio.TimerHandle | None = None
-    _unread: asyncio.TimerHandle | None = None
+    """Ends the connection if the client does not go on."""
     _head: int | None = 0
     """Bytes since the last request; None in a body, which has bounds of its own."""
 
     def connection_made(self, transport: Any) -> None:
         """The time for the first request begins."""
         super().connection_made(transport)
-        self._expect()
+        self._wait(self.header_seconds, self._end)
 
     def data_received(self, data: bytes) -> None:
         """A request has begun, or goes on."""
         if self._head is not None:
             self._head += len(data)
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._expect()
+            self._wait(self.header_seconds, self._end)
         super().data_received(data)
         if self._timer is not None and (self._head or 0) > MAX_HEAD:
             self.send_400_response("The headers are too large.")
@@ -56,8 +66,8 @@ class TimedProtocol(HttpToolsProtocol):
         """The application reads the body, within a time of its own. Headers that are too large are invalid."""
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD:
             raise ValueError("the headers are too large")
-        self._stop(self._timer)
-        self._timer, self._head = None, None
+        self._stop()
+        self._head = None
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -69,43 +79,43 @@ class TimedProtocol(HttpToolsProtocol):
         """The rest of a body that nobody reads, or what is left to send, has its time."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self.loop.call_later(self.write_seconds, self.transport.abort)
+            self._wait(self.write_seconds, self.transport.abort)
 
     def timeout_keep_alive_handler(self) -> None:
         """Close an idle connection."""
         super().timeout_keep_alive_handler()
-        self.loop.call_later(self.write_seconds, self.transport.abort)
+        self._wait(self.write_seconds, self.transport.abort)
 
     def pause_writing(self) -> None:
         """The client does not read what is sent."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self.write_seconds, self.transport.abort)
+        self._wait(self.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
         """The client has read."""
-        self._stop(self._unread)
+        self._stop()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing more is waited for."""
-        self._stop(self._timer)
-        self._stop(self._unread)
+        self._stop()
         super().connection_lost(exc)
 
     def _unsupported_upgrade_warning(self) -> None:
         """An upgrade is optional: the request is answered without, and the log does not advise to install packages."""
 
-    def _expect(self) -> None:
-        self._timer = self.loop.call_later(self.header_seconds, self._end)
+    def _wait(self, seconds: float, act: Callable[[], None]) -> None:
+        self._stop()
+        self._timer = self.loop.call_later(seconds, act)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _end(self) -> None:
         self.transport.close()
-        self.loop.call_later(self.write_seconds, self.transport.abort)
-
-    @staticmethod
-    def _stop(timer: asyncio.TimerHandle | None) -> None:
-        if timer is not None:
-            timer.cancel()
+        self._wait(self.write_seconds, self.transport.abort)
 
 
 class QuietServer(uvicorn.Server):
@@ -160,46 +170,78 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
     return server
 
 
-async def serve(
-    service: Service,
-    app: Any,
-    listening: socket.socket,
-    *,
-    drain_seconds: float,
-    drain_delay: float = 0.0,
-    reload: Callable[[], None] = lambda: None,
-    proxies: str = "",
-    begun: Callable[[], None] = lambda: None,
-) -> None:
-    """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be served, and how."""
 
-    Args:
-        drain_delay: for so many seconds after the signal requests are still accepted, while the readiness says no:
-            what a load balancer needs to notice.
-        reload: is called at SIGHUP.
-        proxies: addresses whose `X-Forwarded-For` is believed, with commas between; none where it is empty.
-        begun: is called when a signal would drain: before, it ends the process.
-    """
-    server = web_server(service, app, proxies=proxies)
-    loop = asyncio.get_running_loop()
-    asked = asyncio.Event()
+    models: Mapping[str, Loading]
+    """By their names."""
+    limits: Limits = field(default_factory=Limits)
+    host: str = "127.0.0.1"
+    port: int = 8000
+    engines: int = 1
+    """Number of engines of each model."""
+    keys: Path | None = None
+    glossaries: Path | None = None
+    """A folder for those of clients; if None, they end with the service."""
+    memories: Path | None = None
+    """Likewise for their translation memories."""
+    hosts: tuple[str, ...] = ()
+    """Names under which it is reached, beside addresses and `localhost`."""
+    cors: tuple[str, ...] = ()
+    proxies: str = ""
+    drain_seconds: float = 30.0
+    drain_delay: float = 0.0
+    quiet: bool = False
+
+
+async def run_service(plan: Plan, log: Log | None = None) -> None:
+    """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`. A
+    second signal ends the process at once, and SIGHUP loads the models again. Raises `UserError` for a file of keys
+    that is missing or none, `RunError` for an address that is taken."""
+    log = log or Log(quiet=plan.quiet)
+    keys = None if plan.keys is None else Keys(plan.keys, log=log)
+    glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
+    listening, loop = listen(plan.host, plan.port), asyncio.get_running_loop()
+
+    def pool_of(name: str) -> Pool:
+        return Pool(partial(Link, plan.models[name]), plan.engines, plan.limits, partial(log, model=name))
+
+    catalog = Catalog([Model(name, pool_of(name)) for name in plan.models])
+    for model in catalog.models:
+        model.pool.start()
+    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
+    service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
+    server = web_server(service, build_app(service, APIS, plan.cors), proxies=plan.proxies)
+    asked, loads = asyncio.Event(), set[asyncio.Task[None]]()
 
     def stop() -> None:
-        if asked.is_set():  # a second signal: at once
+        if asked.is_set():
             server.force_exit = server.should_exit = True
         asked.set()
 
-    acts = {"SIGTERM": stop, "SIGINT": stop, "SIGHUP": reload}
-    for number, act in ((getattr(signal, name, None), act) for name, act in acts.items()):
-        if number is not None:  # Windows has no SIGHUP
+    async def load_again(model: Model) -> None:
+        if not await model.reload(new := pool_of(model.name)):
+            log("reload_failed", model=model.name, reason=new.trouble)
+
+    def reload() -> None:
+        log("reload")
+        loads.update(asyncio.create_task(load_again(model)) for model in catalog.models)
+
+    for name, act in {"SIGTERM": stop, "SIGINT": stop, "SIGHUP": reload}.items():
+        if (number := getattr(signal, name, None)) is not None:  # Windows has no SIGHUP
             _handle(loop, number, act)
-    begun()
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
-    stopping = asyncio.create_task(asked.wait())
-    await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    await drain(service, server, seconds=drain_seconds, delay=drain_delay)
-    await serving
+    host, port = listening.getsockname()[:2]
+    log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
+    serving, stopping = asyncio.create_task(server.serve(sockets=[listening])), asyncio.create_task(asked.wait())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        await drain(service, server, seconds=plan.drain_seconds, delay=plan.drain_delay)
+        await serving
+    finally:
+        for task in (stopping, *loads):
+            task.cancel()
+        end_engines(service)
 
 
 def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:

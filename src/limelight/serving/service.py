@@ -1,4 +1,4 @@
-"""What the service does, whatever the dialect: checks what is asked, finds the model, and hands it whole requests."""
+"""What the service does, whatever the dialect: a request, the models by direction, and how a request reaches one."""
 
 from __future__ import annotations
 
@@ -6,26 +6,230 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, NamedTuple
 
-from limelight.config.directions import Direction, split_form
-from limelight.serving.asks import Ask, require_bounds
-from limelight.serving.catalog import Catalog, Way
+from limelight.config.directions import Direction, same_language, split_form
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import Partial
-from limelight.serving.refusal import Refusal, beyond, overdue
-from limelight.serving.stored import Glossaries, Memories
-from limelight.serving.uploads import Uploads
+from limelight.serving.pool import WIDTH, Partial, Pool, unavailable
+from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
+from limelight.serving.stored import Glossaries, Memories, Uploads
 from limelight.text.judge import IN_TARGET_LANGUAGE
 
 DETECTED = 2000
 """Characters of a text that are sent to an engine to detect its language."""
 _TAG = re.compile("<[^<>]*>")
 """Tags, which say nothing about the language of a text."""
+
+
+# ---- a request
+
+
+class TagHandling(NamedTuple):
+    """How the tags of a text are read: `formats.html.Tags`."""
+
+    kind: str
+    """`xml`, `html` or `markdown`, which has no settings."""
+    ignored: tuple[str, ...] = ()
+    splitting: tuple[str, ...] = ()
+    inline: tuple[str, ...] = ()
+    outline: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Texts to translate, and how."""
+
+    texts: Sequence[str]
+    target: str = ""
+    source: str = ""
+    """Detected if empty."""
+    model: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `Translator.options`; None is the default of the model."""
+    lines: bool = False
+    """Whether each text is one sentence."""
+    tags: TagHandling | None = None
+    terms: Sequence[tuple[str, str]] = ()
+    glossaries: Sequence[tuple[str, int]] = ()
+    """Files of glossaries, see `Glossaries.files`."""
+
+    def engine_options(self) -> dict[str, Any]:
+        """The options of the task. A target language such as `de@formal` is also a form of address."""
+        own = {name: getattr(self, name) for name in ("lines", "tags", "terms", "glossaries")}
+        found = {name: value for name, value in own.items() if value}
+        if form := split_form(self.target)[1]:
+            found["formality"] = f"prefer_{form}"
+        return found | {name: value for name, value in self.options.items() if value is not None}
+
+
+def require_within(name: str, value: int, least: int, most: int, option: str) -> None:
+    """Raises `Refusal` for a number out of its bounds; `name` is the client's field, `option` that of the service."""
+    if not least <= value <= most:
+        raise bad_request(f"{name} must be from {least} to {most}, not {value}; {option} of the service is its limit")
+
+
+def require_bounds(ask: Ask, limits: Limits) -> int:
+    """The characters of a request. Raises `Refusal` for what is beyond a limit."""
+    if len(ask.texts) > limits.texts:
+        what = f"there are {len(ask.texts)} texts"
+        raise Refusal(413, "too_many_texts", beyond(what, limits.texts, "--max-texts", "divide them"))
+    prefix, beam, ranks = (ask.options.get(name) for name in ("prefix", "beam_size", "n_best"))
+    if prefix and len(ask.texts) > 1:
+        raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
+    require_within("beam_size", 1 if beam is None else beam, 1, limits.beam, "--max-beam")
+    require_within("n_best", 1 if ranks is None else ranks, 1, limits.n_best, "--max-n-best")
+    characters = sum(map(len, ask.texts)) + len(prefix or "")
+    width = max(WIDTH, beam or 1, ranks or 1)
+    if (counted := characters * width // WIDTH) > limits.characters:
+        what, remedy = f"the texts have {characters} characters", "send less at a time"
+        if counted > characters:
+            what += f", which with {width} hypotheses each count as {counted}"
+            remedy += ", or ask for fewer hypotheses"
+        raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", remedy))
+    return characters
+
+
+# ---- models
+
+
+class Model:
+    """A model that is served."""
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        self.name, self.pool, self._reloading = name, pool, asyncio.Lock()
+
+    async def reload(self, new: Pool) -> bool:
+        """Load the model into a new pool, which takes the place of the present one when all its engines are ready; that
+        one ends after its requests. Returns whether it was loaded. One reload at a time."""
+        async with self._reloading:
+            new.start()
+            await new.complete.wait()
+            old = new
+            if new.usable:
+                old, self.pool = self.pool, new
+                await old.drained()
+            for link in old.close():
+                link.join(0.0)
+            return old is not new
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions of the model; empty while it loads, and if its languages are not named."""
+        return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
+
+    @property
+    def pivots(self) -> dict[Direction, str]:
+        """Pairs of languages that it translates through another one, which is the value."""
+        return {Direction(source, target): between for source, between, target in self.pool.info.get("pivots", ())}
+
+    @property
+    def use(self) -> str:
+        """Its task, by the name of the command: `translate`, `generate` or `fill`."""
+        return str(self.pool.info.get("use", "translate"))
+
+
+class Way(NamedTuple):
+    """A model and a direction that it translates in; the languages are empty where they have no names."""
+
+    model: Model
+    direction: Direction
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it leads from a language into itself: texts come back as they are."""
+        return bool(self.direction.source) and self.direction.source == self.direction.target
+
+
+class Catalog:
+    """All models of a service, in the order of the command line."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = tuple(models)
+
+    @property
+    def translators(self) -> tuple[Model, ...]:
+        """The models that translate."""
+        return tuple(model for model in self.models if model.use == "translate")
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions of all models, each once; then the pairs that a model translates through a third language.
+        Raises `Refusal` as `require_known` does."""
+        self.require_known()
+        several = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
+        return tuple(dict.fromkeys(direction for each in several for direction in each))
+
+    def require_known(self) -> None:
+        """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
+        if any(model.pool.loading for model in self.models) or not any(model.pool.info for model in self.models):
+            raise _loading()
+
+    def find(self, name: str) -> Model:
+        """The model of this name. Raises `Refusal`, 404, with the known names."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        there = ", ".join(model.name for model in self.models)
+        raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
+
+    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
+        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
+        `pivot`, into a language that is named, also through another one where no model has the direction, and from a
+        language into itself, which changes nothing.
+
+        Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
+        """
+        models = [self.find(name)] if name else self.translators
+        if any(model.use != "translate" for model in models):
+            raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
+        there = list[Way]()
+        for model in models:
+            if model.pool.info:  # what others translate is not known
+                directions = [*(model.directions or [Direction("", "")]), *(model.pivots if pivot and target else ())]
+                there += [Way(model, each) for each in directions if _fits(source, each.source)]
+        there = [way for way in there if _fits(target, way.direction.target)]
+        if not there and pivot and source and same_language(source, target):
+            codes = [(model, code) for model in models for pair in model.directions for code in pair]
+            there = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
+        if not there:
+            raise _no_way(models, source, target)
+        targets = {way.direction.target for way in there}
+        if not target and len(targets) > 1:
+            raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
+        found = dict[str, Way]()
+        for way in sorted(there, key=lambda way: (way.direction in way.model.pivots, not way.model.pool.usable)):
+            found.setdefault(way.direction.source, way)
+        return list(found.values())
+
+
+def _loading() -> Refusal:
+    return Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
+
+
+def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
+    if any(model.pool.loading for model in models):  # one of them may have a way
+        return _loading()
+    if not any(model.pool.info for model in models):
+        return unavailable()
+    there = [each for model in models for each in model.directions]
+    for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
+        if asked and not any(same_language(asked, each) for each in known):
+            languages = ", ".join(sorted(known)) or "one whose languages have no names"
+            return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
+    pairs = ", ".join(map(str, there))
+    return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
+
+
+def _fits(asked: str, there: str) -> bool:
+    return not asked or same_language(asked, there)
+
+
+# ---- the service
 
 
 class Client(NamedTuple):
@@ -44,27 +248,22 @@ class Answer(NamedTuple):
     direction: Direction
     detected: Mapping[str, float] = {}
     """How likely each source language is, the likeliest first; empty if the caller has named it."""
-    found: Mapping[str, Any] = {}
-    """What the engine says of it: `translation._answer`."""
+    alternatives: Sequence[str] = ()
+    tokens: int = 0
+    confidence: float | None = None
+    warnings: Sequence[str] = ()
+    """What the guards found, each name once."""
+    path: Sequence[str] = ()
+    """The languages of a translation through another one."""
+    sentences: Sequence[Mapping[str, Any]] = ()
+    """The translation of each sentence, or of each segment between tags."""
 
     @property
     def language(self) -> str:
         """The likeliest one of the text. That may be the target language, from which no model translates into it."""
-        sentences = self.found.get("sentences", ())
-        if sentences and all(IN_TARGET_LANGUAGE in sentence["warnings"] for sentence in sentences):
+        if self.sentences and all(IN_TARGET_LANGUAGE in sentence["warnings"] for sentence in self.sentences):
             return self.direction.target
         return next(iter(self.detected), self.direction.source)
-
-    @property
-    def warnings(self) -> list[str]:
-        """What the guards found, each name once."""
-        if self.direction.source and self.direction.source == self.direction.target:
-            return [IN_TARGET_LANGUAGE]
-        return list(self.found.get("warnings", ()))
-
-    def rank(self, number: int) -> str:
-        """The text of this rank of its n-best list, 0 the best; of a shorter list, the last one."""
-        return (self.text, *self.found.get("alternatives", ()))[: number + 1][-1]
 
 
 class Service:
@@ -128,22 +327,12 @@ class Service:
                 self.keys.give_back(client.key, characters)
             raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
 
-    def _count(self, client: Client, characters: int, sentences: int) -> None:
-        self.metrics.characters.inc(characters)
-        self.metrics.sentences.inc(sentences)
-        self.used[client.key] = self.used.get(client.key, 0) + characters
-
     # ---- models
 
-    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
-        """See `Catalog.ways`. Raises `Refusal`, also if nothing more is taken."""
-        self.require_open()
-        return self.catalog.ways(source, target, name, pivot=pivot)
-
-    async def way(self, client: Client, source: str, target: str, sample: str) -> Way:
-        """The way into a language, from that of the sample if it is not named. Raises `Refusal`."""
-        ways = self.ways(source, target)
-        return _way(ways, {} if source else (await self._detected(client, ways, [sample]))[0])
+    async def way(self, client: Client, ask: Ask, *, pivot: bool = True) -> Way:
+        """The way of a text; its language is detected if it is not named. Raises `Refusal`."""
+        ways = self.catalog.ways(ask.source, ask.target, ask.model, pivot=pivot)
+        return _likeliest(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
 
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
         """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
@@ -163,53 +352,49 @@ class Service:
     # ---- requests
 
     async def translate(self, client: Client, ask: Ask, shown: Partial | None = None) -> list[Answer]:
-        """The answers, in the order of the texts. Raises `Refusal`."""
+        """The answers, in the order of the texts. Texts of the same direction are one task. Raises `Refusal`."""
         async with self._accepted(client, ask):
-            ways = self.ways(ask.source, ask.target, ask.model)
+            ways = self.catalog.ways(ask.source, ask.target, ask.model)
             if ways[0].changes_nothing:
-                answers = [Answer(text, ways[0].model.name, ways[0].direction) for text in ask.texts]
-            else:
-                answers = await self._answers(client, ask, ways, shown)
-        self._count(client, sum(map(len, ask.texts)), sum(len(each.found.get("sentences", ())) for each in answers))
-        return answers
-
-    async def _answers(self, client: Client, ask: Ask, ways: Sequence[Way], shown: Partial | None) -> list[Answer]:
-        """Texts of the same direction are one task."""
-        seen = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
-        likely = [{} for _ in seen] if ask.source else await self._detected(client, ways, seen)
-        groups: dict[Way, list[int]] = {}
-        for number, each in enumerate(likely):
-            groups.setdefault(_way(ways, each), []).append(number)
-        answers: dict[int, Answer] = {}
-        for way, numbers in groups.items():
-            partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
-            options = {**ask.engine_options(), "detected": not ask.source}
-            if form := preferred_form(ask.target):
-                options.setdefault("formality", form)
-            found = await self._run(client, way, [ask.texts[number] for number in numbers], options, partial=partial)
-            for number, answer in zip(numbers, found, strict=True):
-                answers[number] = Answer(answer["text"], way.model.name, way.direction, likely[number], answer)
-        return [answers[number] for number in range(len(likely))]
+                warnings = [IN_TARGET_LANGUAGE]
+                return [Answer(text, ways[0].model.name, ways[0].direction, warnings=warnings) for text in ask.texts]
+            plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
+            likely = [{} for _ in plain] if ask.source else await self._detected(client, ways, plain)
+            groups = dict[Way, list[int]]()
+            for number, each in enumerate(likely):
+                groups.setdefault(_likeliest(ways, each), []).append(number)
+            answers, options = dict[int, Answer](), {**ask.engine_options(), "detected": not ask.source}
+            for way, numbers in groups.items():
+                texts = [ask.texts[number] for number in numbers]
+                partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
+                found = await self._run(client, way, texts, options, partial=partial)
+                for number, said in zip(numbers, found, strict=True):
+                    answer = Answer(model=way.model.name, direction=way.direction, **said)
+                    answers[number] = answer._replace(detected=likely[number])
+            return [answers[number] for number in range(len(likely))]
 
     async def _run(
-        self, client: Client, way: Way, texts: Sequence[str], options: dict[str, Any], **more: Any
+        self, client: Client, way: Way, texts: Sequence[str], options: Mapping[str, Any], **more: Any
     ) -> list[dict[str, Any]]:
         """The translations of texts, with the memories of the client; `more` as `Pool.run` has it."""
-        options |= {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        if memories := self.memories.of(client.key, *way.direction):
-            options["memories"] = memories
-        return await way.model.pool.run(client.id, "translate", texts, options, **more)
+        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
+        asked = {**options, **languages, "memories": self.memories.of(client.key, *way.direction)}
+        found: list[dict[str, Any]] = await way.model.pool.run(client.id, "translate", texts, asked, **more)
+        characters = sum(map(len, texts))
+        self.metrics.characters.inc(characters)
+        self.metrics.sentences.inc(sum(len(each["sentences"]) for each in found))
+        self.used[client.key] = self.used.get(client.key, 0) + characters
+        return found
 
     async def segments(
         self, client: Client, way: Way, some: Sequence[tuple[str, Sequence[Any]]], options: Mapping[str, Any]
     ) -> list[str]:
         """The translations of segments of a document, texts with their codes; a key has paid for them. Raises
         `Refusal`. They wait as long as it takes, also in a service that is about to end."""
-        texts, codes = [text for text, _ in some], [each for _, each in some]
+        texts = [text for text, _ in some]
         if way.changes_nothing:
             return texts
-        found = await self._run(client, way, texts, {**options, "codes": codes}, patient=True)
-        self._count(client, sum(map(len, texts)), len(texts))
+        found = await self._run(client, way, texts, {**options, "codes": [codes for _, codes in some]}, patient=True)
         return [each["text"] for each in found]
 
     async def detect(self, client: Client, text: str) -> dict[str, float]:
@@ -219,38 +404,21 @@ class Service:
             ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
             return (await self._detected(client, ways, [text]))[0]
 
-    async def inspect(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
+    async def explain(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
         """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
         async with self._accepted(client, ask):
-            ways = self.ways(ask.source, ask.target, ask.model, pivot=False)
-            way = _way(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
+            way = await self.way(client, ask, pivot=False)
             languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-            answer = await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
-        self._count(client, len(ask.texts[0]), 1)
-        return answer
+            return await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
 
     async def of_model(
-        self,
-        client: Client,
-        name: str,
-        what: str,
-        text: str = "",
-        options: dict[str, Any] | None = None,
-        shown: Partial | None = None,
+        self, client: Client, what: str, ask: Ask, options: dict[str, Any], shown: Partial | None = None
     ) -> Any:
         """What one model is asked beside translations. Raises `Refusal`, also for an unknown name."""
-        async with self._accepted(client, Ask([text])):
-            answer = await self.catalog.find(name).pool.run(client.id, what, [text], options, shown)
-        self._count(client, len(text), 1)
-        return answer
+        async with self._accepted(client, ask):
+            return await self.catalog.find(ask.model).pool.run(client.id, what, ask.texts, options, shown)
 
 
-def _way(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
-    """The one from the likeliest language."""
+def _likeliest(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:
+    """The way from the likeliest language."""
     return max(ways, key=lambda way: likely.get(way.direction.source, 0.0))
-
-
-def preferred_form(target: str) -> str:
-    """`prefer_formal` for a target language such as `de@formal`; empty for one that names no form."""
-    form = split_form(target)[1]
-    return f"prefer_{form}" if form else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,54 +14,49 @@ from limelight.child import Inbox, Send
 from limelight.config import load_config
 from limelight.config.directions import UNNAMED
 from limelight.decoding.ahead import compile_aside
+from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.formats.translation_memory import open_memories
 from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.models.families import choose_device
+from limelight.pipelines.explain_text import explain_filled, explain_written
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
 from limelight.pipelines.mask_filler import MaskFiller
+from limelight.pipelines.options import TextOptions
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.preparation.kept import validation_sentences
-from limelight.serving.engine import Engine
-from limelight.serving.links import Loading, Report, ReportCallback, Task
+from limelight.serving.engine import Engine, TextEngine, TranslationEngine
+from limelight.serving.links import Loading, Report, ReportCallback
 from limelight.serving.logs import Log, log_warnings
-from limelight.serving.translation import TranslationEngine
-from limelight.serving.writing import TextEngine
 from limelight.storage.layout import CONFIG, DETECTOR, find_model
 from limelight.storage.tables import read_detector
+from limelight.text.glossary import Glossary, Term
 
 SWITCH = 1e-5
 """Python's switch interval in seconds: the engine shares the interpreter lock with the thread that reads tasks."""
 SENTENCE = "A dog runs to the house."
 LONG_SENTENCE = " ".join([SENTENCE[:-1]] * 20)
 """More tokens than the kernels for short sentences take."""
-FORMS: tuple[tuple[str, dict[str, Any]], ...] = (
+FORMS: tuple[tuple[str, TextOptions], ...] = (
     (SENTENCE, {}),
     (SENTENCE, {"beam_size": 1}),
-    (SENTENCE, {"beam_size": 4, "n_best": 2}),
-    (SENTENCE, {"sampling": {"top_k": 5, "seed": 1}}),
-    (SENTENCE, {"terms": [("house", "house")], "codes": [[["alone", "x"]]]}),
-    (LONG_SENTENCE, {"beam_size": 4, "n_best": 2}),
+    (SENTENCE, {"sampling": Sampling(top_k=5, seed=1)}),
+    (SENTENCE, {"glossary": Glossary([Term("house", "house")])}),
+    (" ".join([LONG_SENTENCE, *[SENTENCE] * 4]), {"beam_size": 4, "n_best": 2}),
 )
-"""Every kind of search, a sentence with a term, and a long one."""
+"""Every kind of search, a sentence with a term, and a long one in a batch."""
 
 
-def warm_up(make: Callable[[ReportCallback], Engine], tasks: Sequence[Task]) -> None:
-    """Do some tasks before an engine reports that it is ready: kernels are compiled at their first call (up to a minute
-    on a slow CPU without a cache of them), and weights are read from disk at their first use. Results are discarded."""
-    inbox, left = Inbox(), len(tasks)
-
-    def heard(report: Report) -> None:
-        nonlocal left
-        left -= report.kind != "partial"
-        if not left:
-            inbox.put(({"task": None}, b""))
-
-    for task in tasks:
-        inbox.put(({"task": task}, b""))
-    make(heard).run(inbox)
+def warm_up(translator: Translator) -> None:
+    """Translate something before an engine reports that it is ready: kernels are compiled at their first call (up to a
+    minute on a slow CPU without a cache of them), and weights are read from disk at their first use."""
+    source, target = translator.directions[0] if translator.directions else ("", "")
+    for text, options in FORMS:
+        asked: TextOptions = {**options, "source_lang": source, "target_lang": target}
+        with suppress(UserError):  # a model without placeholders takes no terms
+            translator.translate(text, **asked)
 
 
 def load_engine(loading: Loading, send: ReportCallback) -> Engine:
@@ -75,11 +70,14 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
     found = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
     if isinstance(found, Translator):
         return _translating(found, loading, device, send)
-    if not isinstance(found, TextGenerator | MaskFiller):
+    if isinstance(found, TextGenerator):
+        use, (*_, last) = "generate", found.write(SENTENCE, max_tokens=4)
+        assert last.done is not None
+        explain_written(found, last.done)
+    elif isinstance(found, MaskFiller):
+        use, _ = "fill", explain_filled(found, SENTENCE)
+    else:
         raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
-    use, options = ("generate", {"max_tokens": 4}) if isinstance(found, TextGenerator) else ("fill", {})
-    kind = "write" if use == "generate" else use
-    warm_up(lambda heard: TextEngine(found, heard), [Task(1, kind, [SENTENCE], options)])
     send(Report(0, "loaded", {"use": use}))
     return TextEngine(found, send, loading.name)
 
@@ -89,11 +87,7 @@ def _translating(found: Translator, loading: Loading, device: torch.device, send
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
     memory = open_memories(loading.memory, found.directions, warnings.warn) if loading.memory else None
-    source, target = found.directions[0] if found.directions else ("", "")
-    languages = {"source_lang": source, "target_lang": target}
-    tasks = [Task(number, "translate", [text], {**languages, **more}) for number, (text, more) in enumerate(FORMS, 1)]
-    for some in (tasks[:1], tasks[1:]):  # the first one alone, as on a service that has little to do
-        warm_up(lambda heard: TranslationEngine(found, heard), some)
+    warm_up(found)
     known = description(found, pivot=loading.pivot, snapshots=len(snapshots.updates))
     valid = load_config(find_model(loading.folder) / CONFIG).data.valid
     send(Report(0, "loaded", known | {"examples": validation_sentences(Path(loading.folder), valid)}))

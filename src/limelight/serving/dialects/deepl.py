@@ -6,15 +6,16 @@ characters are counted where it asks for them; English and Portuguese are target
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from limelight.config.directions import Direction, same_language
-from limelight.serving.asks import Ask, Split, TagHandling
 from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Client, Service
+from limelight.serving.service import Answer, Ask, TagHandling
 from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
@@ -30,32 +31,36 @@ def failure(refusal: Refusal) -> JsonObject:
 
 API = Api("deepl", failure, ("/v2/", "/v3/"), denied=403, key_field="auth_key")
 
-OneOrMore = BeforeValidator(
-    lambda value: value if isinstance(value, list) else [value], json_schema_input_type=str | list[str]
-)
-Language = Annotated[str, Field(min_length=2, max_length=20)]
-SPLIT: dict[str, Split] = {"0": "never", "1": "sentences", "nonewlines": "across lines"}
-SPELLED = {"true": "1", "false": "0"}
-Formality = Literal["default", "more", "less", "prefer_more", "prefer_less"]
+LINE_BREAK = re.compile(r"(?<=\S)[ \t]*(?:\r\n|[\r\n\v\f\x1c-\x1e\x85\u2028\u2029])[ \t]*(?=\S)")
+"""A single line break, which is a space where `split_sentences` is `nonewlines`."""
 FORMALITIES = {
     "more": "formal",
     "less": "informal",
     "prefer_more": "prefer_formal",
     "prefer_less": "prefer_informal",
 }
-REQUIRED = {"formal": "prefer_more", "informal": "prefer_less"}
-"""Forms of address that a model is refused for which has no choice, and what to ask instead."""
 REFUSED = ("style_id", "custom_instructions", "translation_memory_id", "output_format")
 """Fields that would change a translation."""
 
 
+def as_list(value: Any) -> Any:
+    """A list, also of a single value."""
+    return value if isinstance(value, list) else [value]
+
+
 def as_names(value: Any) -> Any:
     """Names of tags: a list, or a string with commas between them."""
-    values = value if isinstance(value, list) else [value]
-    parts = [part for each in values for part in (each.split(",") if isinstance(each, str) else [each])]
+    parts = [part for each in as_list(value) for part in (each.split(",") if isinstance(each, str) else [each])]
     return [each.strip() if isinstance(each, str) else each for each in parts if each != ""]
 
 
+def as_split(value: Any) -> str:
+    """A boolean, or a number, as DeepL spells it."""
+    return {"true": "1", "false": "0"}.get(str(value).lower(), str(value))
+
+
+Language = Annotated[str, Field(min_length=2, max_length=20)]
+OneOrMore = BeforeValidator(as_list, json_schema_input_type=str | list[str])
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[
     Annotated[list[Name], Field(max_length=100)], BeforeValidator(as_names, json_schema_input_type=str | list[Name])
@@ -78,15 +83,14 @@ class Tagging(Asked):
 
     def handling(self) -> TagHandling | None:
         """How tags are read; None for plain text. Raises `Refusal` for names of tags in such a text."""
-        names = ("ignore_tags", "splitting_tags", "non_splitting_tags")
-        given = [name for name in names if getattr(self, name)]
-        if given and self.tag_handling not in ("xml", "html"):
-            raise bad_request(f"{given[0]}: only for xml and html: give tag_handling, too")
+        lists = (self.ignore_tags, self.splitting_tags, self.non_splitting_tags)
+        if any(lists) and self.tag_handling not in ("xml", "html"):
+            raise bad_request("ignore_tags, splitting_tags: only for xml and html: give tag_handling, too")
         if not self.tag_handling:
             return None
         xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
-            tuple(each.rpartition(":")[2] if xml else each.lower() for each in getattr(self, name)) for name in names
+            tuple(name.rpartition(":")[2] if xml else name.lower() for name in names) for names in lists
         )
         return TagHandling(self.tag_handling, ignored, splitting, inline, self.outline_detection)
 
@@ -96,44 +100,27 @@ class WithGlossary(Asked):
 
     target_lang: Language
     source_lang: str = Field("", max_length=20)
-    formality: Formality = "default"
+    formality: Literal["default", "more", "less", "prefer_more", "prefer_less"] = "default"
     glossary_id: str = Field("", max_length=100)
     glossary_ids: Names = Field([], max_length=5)
 
-    @property
-    def form(self) -> str:
-        """The form of address."""
-        return FORMALITIES.get(self.formality, "")
-
-    def files(self, call: Call) -> list[tuple[str, int]]:
-        """The files of the glossaries. Raises `Refusal` if one has no terms for the direction, for settings that would
-        change a translation and that no model here has, and for a form of address that no model chooses."""
+    def ask(self, call: Call, texts: Sequence[str], **more: Any) -> Ask:
+        """What is asked for. Raises `Refusal` for a glossary without terms for the direction, and for settings that
+        would change a translation and that no model here has."""
         for name in REFUSED:
             if call.fields.get(name):
                 raise bad_request(f"{name} is not supported: leave it out")
-        require_form(call.service, self.form, self.source_lang, self.target_lang)
         named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
-        return call.service.glossaries.files(call.client.key, named, self.source_lang, self.target_lang)
-
-
-def require_form(service: Service, form: str, source: str, target: str) -> None:
-    """Raises `Refusal` for a form of address that no model chooses in this language."""
-    if form in REQUIRED:
-        ways = service.ways(source, target)
-        if not any(way.direction.target in way.model.formality for way in ways):
-            language, instead = ways[0].direction.target or target, REQUIRED[form]
-            raise bad_request(
-                f"formality: no model here chooses the form of address in {language}: leave it out, or use {instead}"
-            )
+        files = call.service.glossaries.files(call.client.key, named, self.source_lang, self.target_lang)
+        options = {"formality": FORMALITIES.get(self.formality)}
+        return Ask(texts, self.target_lang, self.source_lang, options=options, glossaries=files, **more)
 
 
 class Translate(Tagging, WithGlossary):
     """A request. `context`, `preserve_formatting` and what is not known change nothing."""
 
     text: Annotated[Annotated[list[str], Field(min_length=1)], OneOrMore]
-    split_sentences: Annotated[
-        Literal["0", "1", "nonewlines"], BeforeValidator(lambda value: SPELLED.get(str(value).lower(), str(value)))
-    ] = "1"
+    split_sentences: Annotated[Literal["0", "1", "nonewlines"], BeforeValidator(as_split)] = "1"
     show_billed_characters: bool = False
     model_type: str = Field("", max_length=40)
     tag_handling_version: Literal["v1", "v2"] | None = None
@@ -142,17 +129,12 @@ class Translate(Tagging, WithGlossary):
 @API.post("/v2/translate")
 async def translate(call: Call, asked: Translate) -> JsonObject:
     """Translate texts."""
-    ask = Ask(
-        asked.text,
-        asked.target_lang,
-        asked.source_lang,
-        options={"formality": asked.form or None},
-        split=SPLIT[asked.split_sentences],
-        tags=asked.handling(),
-        glossaries=asked.files(call),
-    )
+    texts = asked.text
+    if asked.split_sentences == "nonewlines":
+        texts = [LINE_BREAK.sub(" ", text) for text in texts]
+    ask = asked.ask(call, texts, lines=asked.split_sentences == "0", tags=asked.handling())
     translations = []
-    for text, answer in zip(asked.text, await translated(call.service, call.client, ask), strict=True):
+    for text, answer in zip(asked.text, await translated(call, ask), strict=True):
         found: JsonObject = {"detected_source_language": (answer.language or asked.source_lang).upper()}
         found["text"] = answer.text
         if asked.show_billed_characters:
@@ -163,14 +145,14 @@ async def translate(call: Call, asked: Translate) -> JsonObject:
     return {"translations": translations}
 
 
-async def translated(service: Service, client: Client, ask: Ask) -> list[Answer]:
+async def translated(call: Call, ask: Ask) -> list[Answer]:
     """The answers. Raises `Refusal`.
 
     Weblate saves the settings of a service only if that translates `test` from English to German, whatever languages it
     will be asked for. The answer is known.
     """
     try:
-        return await service.translate(client, ask)
+        return await call.service.translate(call.client, ask)
     except Refusal as refusal:
         if refusal.code == "language" and [*ask.texts, ask.source.lower(), ask.target.lower()] == ["test", "en", "de"]:
             return [Answer("Test", "", Direction("en", "de"))]
@@ -187,20 +169,18 @@ class Languages(Asked):
 @API.post("/v2/languages")
 async def languages(call: Call, asked: Languages) -> list[JsonObject]:
     """List the source or the target languages."""
-    catalog = call.service.catalog
-    catalog.require_known()
-    found = dict.fromkeys(getattr(direction, asked.type) for direction in catalog.directions)
+    known = dict.fromkeys(getattr(direction, asked.type) for direction in call.service.catalog.directions)
     if asked.type == "source":
-        return [{"language": code.upper(), "name": language_name(code)} for code in found]
-    chooses = {language for model in catalog.models for language in model.formality}
+        return [{"language": code.upper(), "name": language_name(code)} for code in known]
+    chooses = [each for model in call.service.catalog.models for each in model.pool.info.get("formality", ())]
     return [
         {
             "language": code,
             "name": language_name(code),
             "supports_formality": any(same_language(code, each) for each in chooses),
         }
-        for known in found
-        for code in VARIANTS.get(known.lower(), (known.upper(),))
+        for each in known
+        for code in VARIANTS.get(each.lower(), (each.upper(),))
     ]
 
 
@@ -223,29 +203,24 @@ class LanguagesOf(Asked):
 @API.get("/v3/languages")
 async def languages_of(call: Call, asked: LanguagesOf) -> list[JsonObject]:
     """List each language once, whether as a source, as a target, or as both; Weblate asks for this."""
-    if asked.resource not in FEATURES:
-        return []
-    call.service.catalog.require_known()
-    directions = call.service.catalog.directions
-    sources = {each.source for each in directions} - {""}
-    targets = {each.target for each in directions} - {""}
-    variants = [
-        f"{code.lower()}{variant[2:]}" for code in sorted(targets) for variant in VARIANTS.get(code.lower(), ())
+    directions = call.service.catalog.directions if asked.resource in FEATURES else ()
+    sources, targets = ({direction[side] for direction in directions} - {""} for side in (0, 1))
+    variants = [f"{code[:2].lower()}{each[2:]}" for code in sorted(targets) for each in VARIANTS.get(code.lower(), ())]
+    return [
+        {
+            "lang": code,
+            "name": language_name(code),
+            "usable_as_source": code in sources,
+            "usable_as_target": code in targets or code in variants,
+            "status": "stable",
+            "features": {
+                name: {"status": "stable"}
+                for name in FEATURES[asked.resource]
+                if code in sources or name != "auto_detection"
+            },
+        }
+        for code in [*sorted(sources | targets), *variants]
     ]
-    found = []
-    for code in [*sorted(sources | targets), *variants]:
-        names = [name for name in FEATURES[asked.resource] if code in sources or name != "auto_detection"]
-        found.append(
-            {
-                "lang": code,
-                "name": language_name(code),
-                "usable_as_source": code in sources,
-                "usable_as_target": code in targets or code in variants,
-                "status": "stable",
-                "features": {name: {"status": "stable"} for name in names},
-            }
-        )
-    return found
 
 
 @API.get("/v2/usage")

@@ -1,24 +1,45 @@
-"""Documents in the words of DeepL and of LibreTranslate: sent, translated, and fetched."""
+"""Documents of clients, in the words of DeepL and of LibreTranslate: sent, translated, and fetched.
+
+Each is read by a process of its own, and its segments are translated as other texts are.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
+from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import Field
+from starlette.responses import Response
 
-from limelight.serving.asks import Ask
-from limelight.serving.call import Asked, Call, JsonObject, Response
+from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
+from limelight.documents.document import reader
+from limelight.errors import RunError
+from limelight.formats.registry import DOCX, FORMATS, suffix_of
+from limelight.serving.call import Asked, Call, JsonObject
 from limelight.serving.dialects import deepl, libretranslate
-from limelight.serving.documents import document_name, open_document, translate_document
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import preferred_form
-from limelight.serving.uploads import Document
+from limelight.serving.service import Ask, Client, Service
+from limelight.serving.stored import Document
+from limelight.text.marking import CODES
 
+SUFFIXES = (*FORMATS, DOCX)
+CHUNK = 64
+"""Number of segments that are sent to the engines at a time, so that a document takes turns with other requests."""
+CHARACTERS = 10_000
+"""Maximum characters of these segments."""
+SECONDS = 120.0
+"""Time limit for reading a document, and again for writing it."""
+UNPACKED = 64 << 20
+"""Maximum bytes of the content of a packed document."""
+THREADS = ThreadPoolExecutor(128, "document")
+"""Wait for the processes of documents."""
 STATUS_SECONDS = 3.0
 """How long an answer about a document waits for its end: the clients ask again after five seconds."""
-BINARY = "application/octet-stream"
 
 
 class DeepLDocument(deepl.WithGlossary):
@@ -33,41 +54,11 @@ class DocumentKey(Asked):
     document_key: str = Field(max_length=200)
 
 
-class LibreDocument(Asked):
-    """Fields of an upload in LibreTranslate's API."""
-
-    source: str = Field("", max_length=20)
-    target: str = Field("", max_length=20)
-
-
 @deepl.API.post("/v2/document", upload=True)
 async def upload(call: Call, asked: DeepLDocument) -> JsonObject:
     """Send a document to be translated."""
-    form = asked.form or preferred_form(asked.target_lang)
-    options = {"formality": form or None}
-    ask = Ask((), asked.target_lang, asked.source_lang, options=options, glossaries=asked.files(call))
-    document = await _begun(call, asked.filename, ask)
+    document = await _begun(call, asked.filename, asked.ask(call, ()))
     return {"document_id": document.id, "document_key": document.key}
-
-
-async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Document:
-    """A document whose translation has begun."""
-    if "file" not in call.uploads:
-        raise bad_request("file: there is none; send it as multipart/form-data")
-    service, sent = call.service, call.uploads["file"]
-    name = document_name(name or sent.name, sent.content)
-    (way, *_) = service.ways(ask.source, ask.target)
-    document = service.uploads.add(name, call.client.id, len(sent.content))
-    try:
-        target = way.direction.target or ask.target
-        opened = await open_document(name, sent.content, ask.source, target, service.limits.segments)
-    except BaseException:
-        service.uploads.forget(document.id)
-        raise
-    document.characters = opened.characters
-    work = service.uploads.begin(document, translate_document(service, call.client, opened, ask, copies=copies))
-    work.add_done_callback(lambda _: opened.close())
-    return document
 
 
 @deepl.API.post("/v2/document/{id}")
@@ -79,10 +70,10 @@ async def status(call: Call, asked: DocumentKey) -> JsonObject:
     found = {"document_id": document.id, "status": document.status}
     if document.status == "done":
         return {**found, "billed_characters": document.characters}
-    return {**found, **({"error_message": document.error} if document.error else {"seconds_remaining": 1})}
+    return {**found, **({"error_message": document.refusal.message} if document.refusal else {"seconds_remaining": 1})}
 
 
-@deepl.API.post("/v2/document/{id}/result", media_type=BINARY)
+@deepl.API.post("/v2/document/{id}/result")
 async def result(call: Call, asked: DocumentKey) -> Response:
     """Fetch the translation of a document."""
     return _file(*call.service.uploads.take(call.path["id"], asked.document_key))
@@ -90,23 +81,20 @@ async def result(call: Call, asked: DocumentKey) -> Response:
 
 def _file(name: str, data: bytes) -> Response:
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}"}
-    return Response(data, headers=headers, media_type=BINARY)
+    return Response(data, headers=headers, media_type="application/octet-stream")
 
 
 @libretranslate.API.post("/translate_file", upload=True)
-async def translate_file(call: Call, asked: LibreDocument) -> JsonObject:
+async def translate_file(call: Call, asked: libretranslate.Directed) -> JsonObject:
     """Translate a document, and say where it is fetched."""
     libretranslate.require_fields(call, "source", "target")
-    options = {"formality": preferred_form(asked.target) or None}
-    ask = Ask((), asked.target, "" if asked.source == "auto" else asked.source, options=options)
-    document = await _begun(call, "", ask, copies=True)
+    document = await _begun(call, "", asked.ask([]), copies=True)
     assert document.work is not None
     try:
         await asyncio.shield(document.work)
     except (asyncio.CancelledError, Refusal):
-        call.service.uploads.forget(document.id)
-        if document.work.cancelled():  # not this request, whose client would have left
-            call.service.require_open()
+        call.service.uploads.forget(document)
+        call.service.require_open()
         raise
     path = PurePosixPath(document.name)
     document.name = f"{path.stem}_{asked.target}{path.suffix}"
@@ -114,8 +102,123 @@ async def translate_file(call: Call, asked: LibreDocument) -> JsonObject:
     return {"translatedFileUrl": address}
 
 
-@libretranslate.API.get("/download_file/{name}", public=True, media_type=BINARY)
+@libretranslate.API.get("/download_file/{name}", public=True)
 async def download(call: Call) -> Response:
     """Fetch a translated document. Only the client that has sent it knows its name."""
     known = call.path["name"].partition(".")[0]
     return _file(*call.service.uploads.take(known[:32], known[32:], 404))
+
+
+# ---- from a file to its translation
+
+
+class Segment(NamedTuple):
+    """A part of a document."""
+
+    text: str
+    """With a character for each code, see `formats/unit.py`."""
+    codes: tuple[tuple[str, str], ...] = ()
+    """Role and name of each."""
+
+
+async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Document:
+    """A document that was read, and whose translation has begun. One in the target language already is refused, unless
+    `copies`. Raises `Refusal`: 400 for one that is damaged, or hostile, or not what its name says."""
+    if "file" not in call.uploads:
+        raise bad_request("file: there is none; send it as multipart/form-data")
+    service, sent = call.service, call.uploads["file"]
+    service.require_open()
+    name = document_name(name or sent.name)
+    (way, *_) = service.catalog.ways(ask.source, ask.target)
+    document = service.uploads.add(name, call.client.id, len(sent.content))
+    child = Child(f"{reader.__module__}:{reader.__name__}", silence=SECONDS)
+    try:
+        header: Header = {"name": name, "source": ask.source, "target": way.direction.target or ask.target}
+        header |= {"unpacked": UNPACKED, "segments": service.limits.segments}
+        read = await _called(child, header, sent.content)
+        segments, document.characters = await asyncio.to_thread(_counted, read)
+    except BaseException:
+        service.uploads.forget(document)
+        child.close()
+        raise
+
+    async def translated() -> bytes:
+        texts = await _translations(service, call.client, segments, ask, copies=copies)
+        return await _called(child, {}, json.dumps(texts).encode())
+
+    service.uploads.begin(document, translated()).add_done_callback(lambda _: child.close())
+    return document
+
+
+def _counted(content: bytes) -> tuple[list[Segment], int]:
+    """The segments, and the number of their characters; takes seconds for many."""
+    segments = [Segment(text, tuple(map(tuple, codes))) for text, codes in json.loads(content)]
+    return segments, sum(len(CODES.sub("", segment.text)) for segment in segments)
+
+
+def document_name(name: str) -> str:
+    """The last part of a name, which may be any path. Raises `Refusal`, 415, for formats that are not read."""
+    name = "".join(each for each in PurePosixPath(name.replace("\\", "/")).name if each.isprintable())[-120:]
+    if suffix_of(name) not in SUFFIXES:
+        raise Refusal(415, "format", f"this kind of document is not supported; supported are: {', '.join(SUFFIXES)}")
+    return name
+
+
+async def _called(child: Child, header: Header, data: bytes) -> bytes:
+    """The answer of the process of a document. Raises `Refusal`."""
+    try:
+        _, content = await asyncio.get_running_loop().run_in_executor(THREADS, child.call, header, data)
+    except ChildKilledError:
+        message = (
+            f"the process that reads this document was {KILLED}: try again later, or ask the operator for more "
+            "memory or a lower --max-documents"
+        )
+        raise Refusal(503, "reader_killed", message, retry_after=10) from None
+    except ChildEndedError:
+        message = "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read: divide it"
+        raise Refusal(413, "document", message) from None
+    except ChildFaultError:  # ours, so it is logged, and the client is not told
+        raise
+    except RunError as error:
+        raise bad_request(str(error), "document") from None
+    return content
+
+
+async def _translations(
+    service: Service, client: Client, segments: Sequence[Segment], ask: Ask, *, copies: bool
+) -> list[str]:
+    """The translations of the segments of a document. What it says several times is translated once."""
+    sample = CODES.sub(" ", " ".join(segment.text for segment in segments[:CHUNK]))
+    way = await service.way(client, Ask([sample], ask.target, ask.source))
+    if way.changes_nothing and not copies:
+        raise bad_request("Source and target language are equal.", "document")
+    texts, limit = dict[Segment, str](), None if service.keys is None else service.keys.limit(client.key)
+    for some in chunks(list(dict.fromkeys(segments)), min(CHARACTERS, limit or CHARACTERS)):
+        await _pay(service, client, sum(len(segment.text) for segment in some))
+        options = {**ask.engine_options(), "first": len(texts) + 1}
+        texts |= zip(some, await service.segments(client, way, some, options), strict=True)
+    return [texts[segment] for segment in segments]
+
+
+async def _pay(service: Service, client: Client, characters: int) -> None:
+    """Count characters for the key, when its rate permits them. Raises `Refusal` for more than it ever permits."""
+    while service.keys is not None:
+        try:
+            return service.keys.spend(client.key, characters)
+        except Refusal as refusal:
+            if refusal.retry_after is None:
+                raise
+            await asyncio.sleep(refusal.retry_after)
+
+
+def chunks(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
+    """The segments, some at a time, with at most so many characters; a longer one is alone."""
+    some, size = list[Segment](), 0
+    for segment in segments:
+        if some and (len(some) == CHUNK or size + len(segment.text) > most):
+            yield some
+            some, size = [], 0
+        some.append(segment)
+        size += len(segment.text)
+    if some:
+        yield some

@@ -8,15 +8,14 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
+from starlette.responses import Response
 
-from limelight.serving.call import Asked, Call, JsonObject, Response
+from limelight.serving.call import Asked, Call, JsonObject
 from limelight.serving.dialects.deepl import API, Language
-from limelight.serving.refusal import bad_request
-from limelight.serving.service import Service
+from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.stored import Dictionary, StoredGlossary, read_entries
 
 Name = Annotated[str, Field(min_length=1, max_length=1024)]
-TSV = "text/tab-separated-values; charset=utf-8"
 _INDEXED = re.compile(r"dictionaries\[(\d{1,3})\]\.(\w+)")
 
 
@@ -34,9 +33,9 @@ class Entries(Pair):
     """A term a line: its source, a tab or a comma, and its target."""
     entries_format: Literal["tsv", "csv"] = "tsv"
 
-    def read(self, service: Service, before: Dictionary | None = None) -> Dictionary:
+    def read(self, call: Call, before: Dictionary | None = None) -> Dictionary:
         """The glossary as a dictionary. Raises `Refusal` for a direction that no model has, and for an invalid term."""
-        service.catalog.ways(self.source_lang, self.target_lang)
+        call.service.catalog.ways(self.source_lang, self.target_lang)
         separator = "\t" if self.entries_format == "tsv" else ","
         return read_entries(self.source_lang, self.target_lang, self.entries, separator, before)
 
@@ -47,7 +46,12 @@ class OneDirection(Entries):
     name: Name
 
 
-class _Several(Asked):
+class Changed(Asked):
+    """What is to change in a glossary: its name, or the entries of one direction, which are added."""
+
+    name: Name | None = None
+    dictionaries: list[Entries] = Field([], max_length=1)
+
     @model_validator(mode="before")
     @classmethod
     def _with_list(cls, fields: Any) -> Any:
@@ -59,49 +63,41 @@ class _Several(Asked):
         return {**fields, "dictionaries": [parts[number] for number in sorted(parts)]} if parts else fields
 
 
-class NewMultilingual(_Several):
+class NewMultilingual(Changed):
     """A glossary of version 3."""
 
     name: Name
     dictionaries: list[Entries] = Field(min_length=1, max_length=100)
 
 
-class Changed(_Several):
-    """What is to change in a glossary: its name, or the entries of one direction, which are added."""
-
-    name: Name | None = None
-    dictionaries: list[Entries] = Field([], max_length=1)
-
-
 def _counted(each: Dictionary) -> JsonObject:
     return {"source_lang": each.source, "target_lang": each.target, "entry_count": len(each.terms)}
 
 
-def _named(glossary: StoredGlossary) -> JsonObject:
-    return {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
-
-
 def _one(glossary: StoredGlossary) -> JsonObject:
     """The answer of version 2."""
-    return {"ready": True, **_named(glossary), **_counted(glossary.dictionaries[0])}
+    shown = _many(glossary)
+    (dictionary,) = shown.pop("dictionaries")
+    return {"ready": True, **shown, **dictionary}
 
 
 def _many(glossary: StoredGlossary) -> JsonObject:
     """The answer of version 3."""
-    return {**_named(glossary), "dictionaries": [_counted(each) for each in glossary.dictionaries]}
+    named = {"glossary_id": glossary.id, "name": glossary.name, "creation_time": glossary.created}
+    return {**named, "dictionaries": list(map(_counted, glossary.dictionaries))}
 
 
-def _single(call: Call) -> StoredGlossary:
+def _found(call: Call, *, single: bool = False) -> StoredGlossary:
     glossary = call.service.glossaries.find(call.client.key, call.path["id"])
-    if len(glossary.dictionaries) != 1:
-        raise call.service.glossaries.not_found()
+    if single and len(glossary.dictionaries) != 1:
+        raise Refusal(404, "glossary", "Glossary not found")
     return glossary
 
 
 @API.post("/v2/glossaries", status=201)
 async def create(call: Call, asked: OneDirection) -> JsonObject:
     """Create a glossary of one direction."""
-    dictionary = await asyncio.to_thread(asked.read, call.service)
+    dictionary = await asyncio.to_thread(asked.read, call)
     return _one(await call.service.glossaries.add(call.client.key, asked.name, [dictionary]))
 
 
@@ -115,13 +111,14 @@ async def several(call: Call) -> JsonObject:
 @API.get("/v2/glossaries/{id}")
 async def details(call: Call) -> JsonObject:
     """A glossary of one direction."""
-    return _one(_single(call))
+    return _one(_found(call, single=True))
 
 
-@API.get("/v2/glossaries/{id}/entries", media_type=TSV)
+@API.get("/v2/glossaries/{id}/entries")
 async def entries(call: Call) -> Response:
     """The terms of a glossary of one direction."""
-    return Response(_single(call).dictionaries[0].entries, media_type=TSV)
+    (dictionary,) = _found(call, single=True).dictionaries
+    return Response(dictionary.entries, media_type="text/tab-separated-values; charset=utf-8")
 
 
 @API.delete("/v2/glossaries/{id}")
@@ -134,7 +131,6 @@ async def delete(call: Call) -> None:
 @API.get("/v2/glossary-language-pairs")
 async def pairs(call: Call) -> JsonObject:
     """List the directions that glossaries can have."""
-    call.service.catalog.require_known()
     directions = call.service.catalog.directions
     return {"supported_languages": [{"source_lang": one, "target_lang": other} for one, other in directions]}
 
@@ -142,20 +138,20 @@ async def pairs(call: Call) -> JsonObject:
 @API.post("/v3/glossaries", status=201)
 async def create_many(call: Call, asked: NewMultilingual) -> JsonObject:
     """Create a glossary."""
-    dictionaries = [await asyncio.to_thread(each.read, call.service) for each in asked.dictionaries]
+    dictionaries = [await asyncio.to_thread(each.read, call) for each in asked.dictionaries]
     return _many(await call.service.glossaries.add(call.client.key, asked.name, dictionaries))
 
 
 @API.get("/v3/glossaries")
 async def several_many(call: Call) -> JsonObject:
     """List the glossaries."""
-    return {"glossaries": [_many(each) for each in call.service.glossaries.list(call.client.key)]}
+    return {"glossaries": list(map(_many, call.service.glossaries.list(call.client.key)))}
 
 
 @API.get("/v3/glossaries/{id}")
 async def details_many(call: Call) -> JsonObject:
     """A glossary."""
-    return _many(call.service.glossaries.find(call.client.key, call.path["id"]))
+    return _many(_found(call))
 
 
 @API.route("PATCH", "/v3/glossaries/{id}")
@@ -167,7 +163,7 @@ async def change(call: Call, asked: Changed) -> JsonObject:
             glossary = glossary.model_copy(update={"name": asked.name})
         for each in asked.dictionaries:
             fitting = [known for known in glossary.dictionaries if known.fits(each.source_lang, each.target_lang)]
-            glossary = glossary.with_dictionary(each.read(call.service, fitting[0] if fitting else None))
+            glossary = glossary.with_dictionary(each.read(call, fitting[0] if fitting else None))
         return glossary
 
     return _many(await call.service.glossaries.change(call.client.key, call.path["id"], changed))
@@ -176,8 +172,7 @@ async def change(call: Call, asked: Changed) -> JsonObject:
 @API.get("/v3/glossaries/{id}/entries")
 async def entries_many(call: Call, asked: Pair) -> JsonObject:
     """The terms of one direction of a glossary."""
-    glossary = call.service.glossaries.find(call.client.key, call.path["id"])
-    found = glossary.dictionary(asked.source_lang, asked.target_lang)
+    found = _found(call).dictionary(asked.source_lang, asked.target_lang)
     terms = {"source_lang": found.source, "target_lang": found.target, "entries": found.entries}
     return {"dictionaries": [{**terms, "entries_format": "tsv"}]}
 
@@ -185,7 +180,7 @@ async def entries_many(call: Call, asked: Pair) -> JsonObject:
 @API.route("PUT", "/v3/glossaries/{id}/dictionaries")
 async def put_dictionary(call: Call, asked: Entries) -> JsonObject:
     """Replace the terms of a direction."""
-    new = await asyncio.to_thread(asked.read, call.service)
+    new = await asyncio.to_thread(asked.read, call)
     await call.service.glossaries.change(call.client.key, call.path["id"], lambda each: each.with_dictionary(new))
     return _counted(new)
 

@@ -5,14 +5,15 @@ Fields come as JSON, as a form or in the query, and so does the key; errors are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
 
-from limelight.serving.asks import Ask, TagHandling, require_within
 from limelight.serving.call import Api, Asked, Call, JsonObject
-from limelight.serving.dialects.deepl import translated
+from limelight.serving.dialects.deepl import as_list, translated
 from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.service import Ask, TagHandling, require_within
 from limelight.text.languages import language_name
 
 
@@ -33,12 +34,21 @@ def require_fields(call: Call, *names: str) -> None:
             raise bad_request(f"Invalid request: missing {name} parameter")
 
 
-class Translate(Asked):
+class Directed(Asked):
+    """The languages of a request."""
+
+    source: str = Field("", max_length=20)
+    target: str = Field("", max_length=20)
+
+    def ask(self, texts: Sequence[str], **more: Any) -> Ask:
+        """What is asked for."""
+        return Ask(texts, self.target, "" if self.source == "auto" else self.source, **more)
+
+
+class Translate(Directed):
     """A request."""
 
     q: str | list[str] = ""
-    source: str = Field("", max_length=20)
-    target: str = Field("", max_length=20)
     format: str = Field("text", max_length=20)
     alternatives: int = Field(0, ge=0)
 
@@ -50,26 +60,17 @@ async def translate(call: Call, asked: Translate) -> JsonObject:
     if asked.format not in ("text", "html", "markdown"):
         raise bad_request(f"{asked.format} format is not supported: use text, html or markdown")
     require_within("alternatives", asked.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
-    many, automatic, count = isinstance(asked.q, list), asked.source == "auto", asked.alternatives
-    ask = Ask(
-        asked.q if isinstance(asked.q, list) else [asked.q],
-        asked.target,
-        "" if automatic else asked.source,
-        options={"n_best": count + 1} if count else {},
-        tags=None if asked.format == "text" else TagHandling(asked.format),
-    )
-    answers = await translated(call.service, call.client, ask)
-    found: dict[str, list[Any]] = {"translatedText": [answer.text for answer in answers]}
-    if automatic:
-        found["detectedLanguage"] = [
-            _detected(answer.language, answer.detected.get(answer.language, 0.0)) for answer in answers
-        ]
-    if count:
-        ranks = [dict.fromkeys(answer.rank(each + 1) for each in range(count)) for answer in answers]
-        found["alternatives"] = [
-            [text for text in texts if text != answer.text] for texts, answer in zip(ranks, answers, strict=True)
-        ]
-    return dict(found) if many else {name: value[0] for name, value in found.items()}
+    tags = None if asked.format == "text" else TagHandling(asked.format)
+    options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
+    found = []
+    for answer in await translated(call, asked.ask(as_list(asked.q), options=options, tags=tags)):
+        one: JsonObject = {"translatedText": answer.text}
+        if asked.source == "auto":
+            one["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 0.0))
+        if asked.alternatives:
+            one["alternatives"] = [each for each in dict.fromkeys(answer.alternatives) if each != answer.text]
+        found.append(one)
+    return {name: [one[name] for one in found] for name in found[0]} if isinstance(asked.q, list) else found[0]
 
 
 def _detected(language: str, probability: float) -> JsonObject:
@@ -89,7 +90,6 @@ def _codes(language: str) -> tuple[str, ...]:
 @API.get("/languages", public=True)
 async def languages(call: Call) -> list[JsonObject]:
     """List the source languages with their targets."""
-    call.service.catalog.require_known()
     targets: dict[str, list[str]] = {}
     for direction in call.service.catalog.directions:
         for source in _codes(direction.source):
@@ -107,7 +107,7 @@ class Detect(Asked):
 async def detect(call: Call, asked: Detect) -> list[JsonObject]:
     """Detect the language of a text."""
     require_fields(call, "q")
-    found = await call.service.detect(call.client, asked.q if isinstance(asked.q, str) else "\n".join(asked.q))
+    found = await call.service.detect(call.client, "\n".join(as_list(asked.q)))
     return [_detected(code, likely) for code, likely in found.items()]
 
 
@@ -117,17 +117,15 @@ async def health(call: Call) -> JsonObject:
     return {"status": "ok"}
 
 
-class OmegaT(Asked):
+class OmegaT(Directed):
     """A request of a plugin of OmegaT, whose key is `api_key` in the address."""
 
     text: str
-    source: str = Field(min_length=1, max_length=20)
-    target: str = Field(min_length=1, max_length=20)
 
 
 @API.get("/omegat")
 async def omegat(call: Call, asked: OmegaT) -> JsonObject:
     """Translate the text of one segment."""
-    ask = Ask([asked.text], asked.target, "" if asked.source == "auto" else asked.source)
-    (answer,) = await translated(call.service, call.client, ask)
+    require_fields(call, "source", "target")
+    (answer,) = await translated(call, asked.ask([asked.text]))
     return {"translation": answer.text}

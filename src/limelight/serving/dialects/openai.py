@@ -11,19 +11,19 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from secrets import token_hex
 from typing import Any, Literal
 
 from pydantic import Field
 
 from limelight.config.directions import same_language
-from limelight.serving.asks import Ask
 from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.dialects.deepl import translated
 from limelight.serving.dialects.prompts import Prompt, read_prompt
-from limelight.serving.events import Following, Progress, event, follow, streamed
+from limelight.serving.events import Progress, event, streamed
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer, Service
+from limelight.serving.service import Answer, Ask, Service
 from limelight.serving.stored import usable
 
 MAX_MESSAGES = 1000
@@ -31,8 +31,6 @@ REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_searc
 """Fields whose value would have to change the answer, unless it is empty or false."""
 PLAIN_KEYS = {"type", "title", "description", "default", "items"}
 """Keywords of a field in a schema that fit every translation."""
-Written = Callable[[Sequence[str]], str]
-"""Makes the content of an answer of the translated texts."""
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
 
 
@@ -60,11 +58,11 @@ class Message(Asked):
     """Only the last message of the user is used; it has text alone."""
 
     @property
-    def parts(self) -> list[str | None]:
-        """The text of each part of its content; None for other parts."""
-        if not isinstance(self.content, list):
-            return [self.content or ""]
-        return [part.text if isinstance(part, Part) else None for part in self.content]
+    def text(self) -> str:
+        """The text of its parts."""
+        parts = self.content if isinstance(self.content, list) else ()
+        joined = "".join(part.text for part in parts if isinstance(part, Part))
+        return self.content if isinstance(self.content, str) else joined
 
 
 class StreamOptions(Asked):
@@ -86,74 +84,72 @@ class Completion(Asked):
 
 
 @API.post("/v1/chat/completions")
-async def completions(call: Call, asked: Completion) -> JsonObject:
+async def completions(call: Call, asked: Completion) -> Any:
     """Translate what the last message of the user asks for."""
     for name in REFUSED:
         if call.fields.get(name):
             raise bad_request(f"{name}: not supported by a translator; leave it out")
-    prompt = _prompt(asked)
-    write, ask = _form(asked.response_format, prompt), _ask(call.service, asked, prompt)
+    prompt = _prompt(asked.messages)
+    write = partial(_content, _field(asked.response_format, prompt.form), prompt)
+    ask = _ask(call.service, asked, prompt)
     head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
-        following = await follow(call, ask)
         whole = bool(asked.response_format) or prompt.form is not None or len(prompt.texts) > 1
-        events = _chunks(following, head, ask, write, whole=whole, usage=asked.stream_options.include_usage)
-        return streamed(following, events)
-    answers = await translated(call.service, call.client, ask)
-    message = {"role": "assistant", "content": write([answer.text for answer in answers])}
+        make = partial(_chunks, head, ask, write, whole=whole, usage=asked.stream_options.include_usage)
+        return await streamed(call.service.log, partial(call.service.translate, call.client, ask), make)
+    answers = await translated(call, ask)
+    message = {"role": "assistant", "content": write(answers)}
     choices = [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}]
     return {**head, "object": "chat.completion", "choices": choices, "usage": _usage(ask, answers)}
 
 
-def _prompt(asked: Completion) -> Prompt:
+def _prompt(messages: Sequence[Message]) -> Prompt:
     """What the messages ask for. Raises `Refusal`, also where the last message of the user is not a text."""
-    system = [each.parts for each in asked.messages if each.role in ("system", "developer")]
-    users = [message for message in asked.messages if message.role == "user"]
-    if not users:
+    last = next((each for each in reversed(messages) if each.role == "user"), None)
+    if last is None:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
-    if None in users[-1].parts:
+    if isinstance(last.content, list) and not all(isinstance(part, Part) for part in last.content):
         raise bad_request("messages: only text can be translated, and the last message of the user has other parts")
-    return read_prompt("\n\n".join("\n".join(filter(None, parts)) for parts in system),
-                       "".join(filter(None, users[-1].parts)))  # fmt: skip
+    return read_prompt("\n\n".join(each.text for each in messages if each.role in ("system", "developer")), last.text)
 
 
-def _form(form: dict[str, Any], prompt: Prompt) -> Written:
-    """What makes the content of an answer. Raises `Refusal` for a `response_format` that a translation cannot have."""
-    kind, name = form.get("type", "text"), ""
-    if kind == "json_object" and prompt.form is None:
-        name = "translation"
-    elif kind == "json_schema":
-        name = _field(form.get("json_schema"), prompt.form)
-    elif kind not in ("text", "json_object"):
-        raise bad_request("response_format: its type must be text, json_object or json_schema")
-
-    def write(texts: Sequence[str]) -> str:
-        value = {name: prompt.value(texts)} if name else prompt.value(texts)
-        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-    return write
+def _content(field: str, prompt: Prompt, answers: Sequence[Answer]) -> str:
+    """The content of an answer: JSON with this field, JSON like that of the message, or a text."""
+    value = prompt.value([answer.text for answer in answers])
+    value = {field: value} if field else value
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _field(given: Any, form: Any) -> str:
-    """The one field of a schema that takes the whole answer; empty if its fields are those of the message. Raises
-    `Refusal` for other schemas."""
-    schema = given.get("schema") if isinstance(given, dict) else None
-    fields = schema.get("properties") if isinstance(schema, dict) else None
-    fields = fields if isinstance(fields, dict) and all(isinstance(each, dict) for each in fields.values()) else {}
-    if isinstance(form, dict) and set(fields) == set(form):
-        return ""
-    needed = "string" if form is None else "array" if isinstance(form, list) else "object"
-    if len(fields) == 1:
+def _field(asked: dict[str, Any], form: Any) -> str:
+    """The field of a JSON answer that takes the whole translation; empty for a text, and for JSON like that of the
+    message. Raises `Refusal` for a `response_format` that a translation cannot have."""
+    kind = asked.get("type", "text")
+    if kind in ("text", "json_object"):
+        return "translation" if kind == "json_object" and form is None else ""
+    try:
+        fields = asked["json_schema"]["schema"]["properties"]
+        if isinstance(form, dict) and set(fields) == set(form):
+            return ""
         ((name, field),) = fields.items()
-        if field.get("type") == needed and set(field) <= PLAIN_KEYS:
+        needed = "string" if form is None else "array" if isinstance(form, list) else "object"
+        if kind == "json_schema" and field["type"] == needed and set(field) <= PLAIN_KEYS:
             return str(name)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        pass
     raise bad_request(
-        f"response_format: the json_schema of this message must be an object with one field, of type {needed}"
+        "response_format: text, json_object, or a json_schema of an object with one field, of type string for a text, "
+        "and array or object for JSON"
     )
 
 
 async def _chunks(
-    items: Following, head: JsonObject, ask: Ask, write: Written, *, whole: bool, usage: bool
+    head: JsonObject,
+    ask: Ask,
+    write: Callable[[Sequence[Answer]], str],
+    items: AsyncIterator[Any],
+    *,
+    whole: bool,
+    usage: bool,
 ) -> AsyncIterator[str]:
     """Sentence by sentence, each when it is done; with `whole` only the whole answer."""
     head = {**head, "object": "chat.completion.chunk"}
@@ -169,10 +165,8 @@ async def _chunks(
             yield event(failure(item))
             return
         is_progress = isinstance(item, Progress)
-        if is_progress and whole:
-            continue
-        text = item.text if is_progress else write([answer.text for answer in item])
-        if text.startswith(sent) and text != sent:
+        text = item.text if is_progress else write(item)
+        if text.startswith(sent) and text != sent and not (is_progress and whole):
             yield chunk({"content": text[len(sent) :]})
             sent = text
         if not is_progress:
@@ -184,8 +178,7 @@ async def _chunks(
 
 def _usage(ask: Ask, answers: Sequence[Answer]) -> JsonObject:
     """Characters of the source, whose tokens are not known here, and tokens of the translations."""
-    prompt = sum(map(len, ask.texts))
-    completion = sum(answer.found.get("tokens", 0) for answer in answers)
+    prompt, completion = sum(map(len, ask.texts)), sum(answer.tokens for answer in answers)
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
@@ -211,8 +204,7 @@ def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
 
 
 def _no_model(service: Service) -> Refusal:
-    there = ", ".join(model_names(service))
-    return Refusal(404, "model_not_found", f"there is no such model; there are: {there}")
+    return Refusal(404, "model_not_found", f"there is no such model; there are: {', '.join(model_names(service))}")
 
 
 def model_names(service: Service) -> list[str]:
@@ -235,7 +227,7 @@ def _listed(name: str) -> JsonObject:
 async def models(call: Call) -> JsonObject:
     """List the names that a request may have as its `model`: a model and a direction."""
     call.service.catalog.require_known()
-    return {"object": "list", "data": [_listed(name) for name in model_names(call.service)]}
+    return {"object": "list", "data": list(map(_listed, model_names(call.service)))}
 
 
 @API.get("/v1/models/{id}")

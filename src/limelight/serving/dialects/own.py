@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Annotated, Literal
+from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from starlette.responses import JSONResponse, Response
 
-from limelight.pipelines.translation import Translation as Hypothesis
-from limelight.serving.asks import Ask
-from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
+from limelight.serving.call import Api, Call, JsonObject, Strict
 from limelight.serving.dialects.deepl import OneOrMore, Tagging
-from limelight.serving.events import Following, Progress, event, follow, streamed
+from limelight.serving.events import Events, Progress, event, streamed
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
-from limelight.serving.service import Answer
+from limelight.serving.service import Answer, Ask
 from limelight.serving.stored import StoredMemory
 
 FORMAT = 1
@@ -22,11 +22,27 @@ Language = Annotated[str, Field(max_length=20)]
 
 
 def failure(refusal: Refusal) -> JsonObject:
-    """A refusal; with `stream` the data of the event `error`."""
+    """A refusal; in a stream the data of the event `error`."""
     return {"format": FORMAT, "error": {"code": refusal.code, "message": refusal.message}}
 
 
 API = Api("limelight", failure, ("/api/",))
+
+
+def events_of(done: Callable[[Any], JsonObject], *, numbered: bool = False) -> Events:
+    """`partial` when more of a text is there; then `done`, whose data is made of the answer, or `error`."""
+
+    async def events(items: AsyncIterator[Any]) -> AsyncIterator[str]:
+        async for item in items:
+            if isinstance(item, Refusal):
+                yield event(failure(item), "error")
+            elif isinstance(item, Progress):
+                shown = {"text": item.number, "translation": item.text} if numbered else {"text": item.text}
+                yield event(shown, "partial")
+            else:
+                yield event(done(item), "done")
+
+    return events
 
 
 # ---- translation
@@ -72,15 +88,15 @@ class Translate(Tagging, Directed):
     """Exponent of the length penalty; larger values prefer longer translations."""
     sampling: Sampling | None = None
     """Sample translations instead of searching for the most probable one."""
-    prefix: str = Field("", max_length=10_000)
+    prefix: str | None = Field(None, max_length=10_000)
     """Beginning of the translation; for a single sentence only."""
-    guards: bool = True
-    """Whether translations are checked for errors, and searched for again if that helps."""
-    protect: bool = True
-    """Whether tags, variables, addresses and the like are kept unchanged, if the model can do so."""
+    guards: bool | None = None
+    """Whether translations are checked for errors, and searched for again if that helps; true if omitted."""
+    protect: bool | None = None
+    """Whether tags, variables, addresses and the like are kept unchanged, if the model can do so; true if omitted."""
     formality: Literal["formal", "informal", "prefer_formal", "prefer_informal"] | None = None
     """Form of address; `prefer_...` changes nothing if the model was not trained with it."""
-    domain: str = Field("", max_length=40)
+    domain: str | None = Field(None, max_length=40)
     """Domain of the text, if the model was trained with its tag."""
     split_sentences: bool = True
     """Whether texts are split into sentences."""
@@ -96,77 +112,30 @@ class Translate(Tagging, Directed):
         for name, value in plain_only.items():
             if value and (tags is not None or terms):
                 raise bad_request(f"{name}: only for text without tags and terms")
-        names = {"beam_size", "n_best", "length_penalty", "sampling", "formality"}
-        options = {**self.model_dump(include=names), "prefix": self.prefix or None, "domain": self.domain or None}
-        options |= {name: False for name in ("guards", "protect") if not getattr(self, name)}
-        return Ask(
-            self.text,
-            self.target_lang,
-            self.source_lang,
-            self.model,
-            options,
-            "sentences" if self.split_sentences and not self.prefix else "never",
-            tags,
-            terms,
-        )
+        options = self.model_dump(include=OPTIONS)
+        options |= {name: None for name in ("guards", "protect") if options[name]}  # the model's own
+        lines = bool(self.prefix) or not self.split_sentences
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, lines, tags, terms)
 
 
-class Detected(Strict):
-    """A source language, and how likely it is."""
-
-    language: str
-    probability: float
-
-
-class Translation(Strict):
-    """A text."""
-
-    text: str
-    model: str
-    source_lang: str
-    target_lang: str
-    path: list[str]
-    """The languages of a translation through another one; empty if direct."""
-    confidence: float | None
-    """The mean of the sentences, weighted by their tokens."""
-    warnings: list[str]
-    """Those of the sentences, each once."""
-    detected: list[Detected]
-    """The likeliest first; empty if the request names the language."""
-    sentences: list[Hypothesis]
-    """The best translation of each sentence, or of each segment between tags."""
-
-
-class Translated(Strict):
-    """The answer; with `stream` the data of the event `done`."""
-
-    format: Literal[1]
-    translations: list[Translation]
-    """One for each text, in their order."""
+OPTIONS = {*("beam_size", "n_best", "length_penalty", "sampling", "prefix"),
+           *("guards", "protect", "formality", "domain")}  # fmt: skip
+"""Fields that are options of `Translator.options`."""
 
 
 @API.post("/api/v1/translate")
-async def translate(call: Call, asked: Translate) -> Translated:
+async def translate(call: Call, asked: Translate) -> Any:
     """Translate texts, with n-best lists, scores and the translation of each sentence."""
+    work = partial(call.service.translate, call.client, asked.ask())
     if asked.stream:
-        following = await follow(call, asked.ask())
-        return streamed(following, _events(following))
-    return _answered(await call.service.translate(call.client, asked.ask()))  # type: ignore[return-value]
-
-
-async def _events(items: Following) -> AsyncIterator[str]:
-    """`partial` when further sentences are finished; then `done`, or `error`."""
-    async for item in items:
-        if isinstance(item, Refusal):
-            yield event(failure(item), "error")
-        elif isinstance(item, Progress):
-            yield event({"text": item.number, "translation": item.text}, "partial")
-        else:
-            yield event(_answered(item), "done")
+        return await streamed(call.service.log, work, events_of(_answered, numbered=True))
+    return _answered(await work())
 
 
 def _answered(answers: Sequence[Answer]) -> JsonObject:
-    """`Translated`, whose sentences come from the engine as JSON."""
+    """One translation for each text, in their order. Its confidence is the mean of the sentences, weighted by their
+    tokens; `detected` is empty if the request names the language; `sentences` are the best translation of each
+    sentence, or of each segment between tags."""
     return {
         "format": FORMAT,
         "translations": [
@@ -175,11 +144,11 @@ def _answered(answers: Sequence[Answer]) -> JsonObject:
                 "model": answer.model,
                 "source_lang": answer.direction.source,
                 "target_lang": answer.direction.target,
-                "path": answer.found.get("path", []),
-                "confidence": answer.found.get("confidence"),
+                "path": answer.path,
+                "confidence": answer.confidence,
                 "warnings": answer.warnings,
                 "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
-                "sentences": answer.found.get("sentences", []),
+                "sentences": answer.sentences,
             }
             for answer in answers
         ],
@@ -191,24 +160,24 @@ def _answered(answers: Sequence[Answer]) -> JsonObject:
 
 @API.get("/api/v1/models")
 async def models(call: Call) -> JsonObject:
-    """List the models and the limits of the service.
-
-    A direction has the language through which texts are translated, empty for a direct one; `decoding` are the search
-    settings of a request that names none, `snapshots` the number of snapshots of the model's run, `examples` some
+    """List the models with their directions; `through` is the language between, empty if direct. Also the limits of a
+    request. `use` is the task of a model, by the name of its command: `translate`, `generate` or `fill`. `snapshots` is
+    the number of snapshots of the run; `decoding` are the settings that a request does not give; `examples` are
     validation sentences of the run by language.
     """
     found, limits = [], call.service.limits
     for model in call.service.catalog.models:
         ways = [(*each, "") for each in model.directions] + [(*each, other) for each, other in model.pivots.items()]
+        info = model.pool.info
         found.append(
             {
                 "name": model.name,
                 "ready": model.pool.ready,
                 "use": model.use,
-                "snapshots": model.pool.info.get("snapshots", 0),
+                "snapshots": info.get("snapshots", 0),
                 "directions": [{"source": one, "target": other, "through": through} for one, other, through in ways],
-                "decoding": model.pool.info.get("decoding", {}),
-                "examples": model.pool.info.get("examples", {}),
+                "decoding": info.get("decoding", {}),
+                "examples": info.get("examples", {}),
             }
         )
     bounds = {name: getattr(limits, name) for name in ("characters", "texts", "beam", "n_best")}
@@ -222,14 +191,14 @@ async def live(call: Call) -> JsonObject:
 
 
 @API.get("/api/v1/health/ready", public=True, counted=False)
-async def ready(call: Call) -> JsonObject:
+async def ready(call: Call) -> Response:
     """Whether every model can translate: 503 while one loads or has no engine, and while the service ends."""
     models = {model.name: model.pool.ready for model in call.service.catalog.models}
     state = {"format": FORMAT, "ready": call.service.ready, "models": models}
-    return JSONResponse(state, 200 if state["ready"] else 503)  # type: ignore[return-value]
+    return JSONResponse(state, 200 if state["ready"] else 503)
 
 
-@API.get("/metrics", counted=False, media_type=MEDIA_TYPE)
+@API.get("/metrics", counted=False)
 async def metrics(call: Call) -> Response:
     """The metrics for Prometheus."""
     counted = call.service.metrics
@@ -271,20 +240,17 @@ async def add_memory(call: Call, asked: NewMemory) -> JsonObject:
     file = call.uploads.get("file")
     if (file is not None) == bool(asked.segments):
         raise bad_request("segments: send them, or a file of them as the part file of a form, and not both")
-    (way, *_) = call.service.ways(asked.source_lang, asked.target_lang)
-    source, target = way.direction
+    source, target = call.service.catalog.ways(asked.source_lang, asked.target_lang)[0].direction
     memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
     lines = "\n".join(segment.model_dump_json() for segment in asked.segments)
     kept, left_out = await call.service.memories.add(memory, *(file or ("segments.jsonl", lines.encode())))
-    reason = left_out[0] if left_out else ""
-    return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}
+    return {"format": FORMAT, "left_out": len(left_out), "reason": "".join(left_out[:1]), **_shown(kept)}
 
 
 @API.get("/api/v1/memory")
 async def list_memories(call: Call) -> JsonObject:
     """List the translation memories of this key."""
-    found = call.service.memories.list(call.client.key)
-    return {"format": FORMAT, "memories": [_shown(each) for each in found]}
+    return {"format": FORMAT, "memories": list(map(_shown, call.service.memories.list(call.client.key)))}
 
 
 @API.delete("/api/v1/memory/{id}")

@@ -8,12 +8,16 @@ between lines `==WEBLATE_PART==`; an instruction before the text, in its first l
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeGuard
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from limelight.serving.refusal import Refusal, bad_request
+from pydantic import Field
+from pydantic_core import from_json
+
+from limelight.serving.call import Asked
+from limelight.serving.fields import read_form
+from limelight.serving.refusal import bad_request
 from limelight.text.languages import code_of, english_names, known_names
 
 MAX_PROMPT = 20_000
@@ -42,10 +46,15 @@ _LANGUAGE = (
     r"[\"'”’`*]{0,3}(?:[ \t]?\([^()\n]{1,60}\))?"
 )
 """A language by its name or its code, with a region in brackets."""
-_INTO = re.compile(rf"\b(?:into|to)[ \t-]{{1,3}}{_LANGUAGE}", re.IGNORECASE)
-_FROM = re.compile(rf"\bfrom[ \t]{{1,3}}{_LANGUAGE}", re.IGNORECASE)
-_TARGET = re.compile(rf"\btarget[ _-]?lang(?:uage)?\b(?:\s+(?:is|code))?\s*[:=]?\s*{_LANGUAGE}", re.IGNORECASE)
-_SOURCE = re.compile(rf"\bsource[ _-]?lang(?:uage)?\b(?:\s+(?:is|code))?\s*[:=]?\s*{_LANGUAGE}", re.IGNORECASE)
+_INTO, _FROM = (
+    re.compile(
+        rf"(?:\b(?:{words})[ \t-]{{1,3}}|\b(?P<named>{side}[ _-]?lang(?:uage)?\b(?:\s+(?:is|code))?\s*[:=]?\s*))"
+        rf"{_LANGUAGE}",
+        re.IGNORECASE,
+    )
+    for words, side in (("into|to", "target"), ("from", "source"))
+)
+"""`to German`, or `target language: de`."""
 _OBJECTS = (
     "the this that these following below next given entire whole all of user's users user my source input text texts "
     "sentence sentences paragraph paragraphs message messages content string strings word words phrase phrases "
@@ -58,9 +67,10 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 _POINTING = re.compile(r"following|below|next|this|given|these", re.IGNORECASE)
-_CAPITALIZED = r"[ \t](?:in)?to[ \t]+(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)?)[ \t]*"
-_UNKNOWN_BEFORE_TEXT = re.compile(rf"{_CAPITALIZED}:\s*\S")
-_UNKNOWN_OF_SYSTEM = re.compile(rf"\b[Tt]ranslate\b[^\n.]{{0,80}}?{_CAPITALIZED}(?:[.,:;]|\n|\Z)")
+_UNKNOWN = re.compile(
+    r"\b[Tt]ranslate\b[^\n.]{0,80}?[ \t](?:in)?to[ \t]+(?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)?)[ \t]*(?:[.,:;]|\n|\Z)"
+)
+"""A language that is not known, behind an instruction."""
 
 
 class Prompt(NamedTuple):
@@ -80,6 +90,20 @@ class Prompt(NamedTuple):
             return SEPARATOR.join(texts)
         given = iter(texts)
         return with_strings(self.form, lambda _: next(given))
+
+
+class Weblate(Asked):
+    """The JSON of Weblate, whose answer is a list."""
+
+    class String(Asked):
+        """A text."""
+
+        source: str
+
+    target_language: str
+    source_language: str = ""
+    glossary: list[dict[str, Any]] = Field([])
+    strings: list[String]
 
 
 def read_prompt(system: str, text: str) -> Prompt:
@@ -107,17 +131,19 @@ def read_prompt(system: str, text: str) -> Prompt:
 
 
 def _of_json(text: str) -> Prompt | None:
-    """A JSON message with strings; None for others."""
+    """A JSON message with strings; None for others. Raises `Refusal` for one of Weblate with other fields than those,
+    whose texts or terms would be lost."""
     fenced = _FENCE.fullmatch(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character") from None
-    except (ValueError, RecursionError):
+        value = from_json(fenced[1] if fenced else text)
+    except ValueError as error:
+        if "surrogate" in str(error) or "hex escape" in str(error):
+            raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character") from None
         return None
     if isinstance(value, dict) and isinstance(value.get("target_language"), str):
-        return _of_weblate(value)
+        asked = read_form(Weblate, value)
+        strings, terms = [each.source for each in asked.strings], _terms(map(_sides, asked.glossary))
+        return Prompt(tuple(strings), strings, asked.source_language, (asked.target_language,), tuple(terms))
     texts = list[str]()
     if isinstance(value, dict | list):
         with_strings(value, texts.append)
@@ -133,31 +159,16 @@ def with_strings(value: Any, change: Callable[[str], Any]) -> Any:
     return [with_strings(each, change) for each in value] if isinstance(value, list) else value
 
 
-def _of_weblate(value: Mapping[str, Any]) -> Prompt:
-    """`{"source_language", "target_language", "glossary", "strings": [{"source", ...}]}`, whose answer is a list.
-    Raises `Refusal` for an object with other strings or another glossary, which would be lost."""
-    strings, glossary, source = value.get("strings"), value.get("glossary") or [], value.get("source_language")
-    if not _are_objects(strings) or any(not isinstance(each.get("source"), str) for each in strings):
-        raise bad_request('messages: JSON with target_language needs strings, a list of objects: [{"source": "..."}]')
-    if not _are_objects(glossary):
-        raise bad_request('messages: glossary must be a list of objects: [{"source": "...", "target": "..."}]')
-    texts = tuple(each["source"] for each in strings)
-    terms = _terms((each.get("source"), each.get("target")) for each in glossary)
-    source = source if isinstance(source, str) else ""
-    return Prompt(texts, list(texts), source, (value["target_language"],), tuple(terms))
-
-
-def _are_objects(value: Any) -> TypeGuard[list[dict[str, Any]]]:
-    return isinstance(value, list) and all(isinstance(each, dict) for each in value)
+def _sides(term: dict[str, Any]) -> tuple[Any, Any]:
+    return term.get("source"), term.get("target")
 
 
 def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
     """The rows that are terms: two short texts of one line."""
-    for source, target in rows:
-        if isinstance(source, str) and isinstance(target, str):
-            pair = source.strip(), target.strip()
-            if all(0 < len(each) <= MAX_TERM and "\n" not in each for each in pair):
-                yield pair
+    for row in rows:
+        source, target = (each.strip() if isinstance(each, str) else "" for each in row)
+        if all(0 < len(each) <= MAX_TERM and "\n" not in each for each in (source, target)):
+            yield source, target
 
 
 # ---- languages and instructions
@@ -170,7 +181,7 @@ def _languages(text: str, pattern: re.Pattern[str], *, codes: bool) -> dict[str,
     for match in pattern.finditer(text):
         if match["name"]:
             found.setdefault(code_of(match["name"]), match.end())
-        elif codes or match["said"] or match["quoted"]:
+        elif codes or match["named"] or match["said"] or match["quoted"]:
             found.setdefault(match["code"].replace("@", "-"), match.end())
     return found
 
@@ -185,8 +196,8 @@ def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
     source = next(iter(_languages(head, _FROM, codes=True)), "")
     targets = {name: end for name, end in _languages(head, _INTO, codes=True).items() if name != source}
     if not targets:
-        if unknown := _UNKNOWN_BEFORE_TEXT.search(text, 0, len(head) + 10):
-            raise _unknown(unknown["name"])
+        before, colon, _ = head.partition(":")
+        _refuse_unknown(before + colon if colon else "")
         return "", (), text
     target, end = next(iter(targets.items()))
     behind, rest = head[end:].strip(" .!"), ""
@@ -203,13 +214,13 @@ def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
 def _languages_of(system: str) -> tuple[str, tuple[str, ...]]:
     """The source, if it is one, and the targets that the messages of the system say to translate between."""
     sentences = re.split(r"(?<=[.!?])\s+|\n{2,}", system)
-    spoken = "\n\n".join(each for each in sentences if "translat" in each.lower())
-    targets = _languages(system, _TARGET, codes=True) or _languages(spoken, _INTO, codes=False)
-    sources = _languages(system, _SOURCE, codes=True) or _languages(spoken, _FROM, codes=False)
-    if not targets and (unknown := _UNKNOWN_OF_SYSTEM.search(spoken)):
-        raise _unknown(unknown["name"])
+    spoken = "\n\n".join(each for each in sentences if re.search("translat|lang", each, re.IGNORECASE))
+    targets, sources = (_languages(spoken, pattern, codes=False) for pattern in (_INTO, _FROM))
+    if not targets:
+        _refuse_unknown(spoken)
     return next(iter(sources)) if len(sources) == 1 else "", tuple(targets)
 
 
-def _unknown(name: str) -> Refusal:
-    return bad_request(f"{name[:40]}: the language of the instruction is not known", "language")
+def _refuse_unknown(text: str) -> None:
+    if unknown := _UNKNOWN.search(text):
+        raise bad_request(f"{unknown['name'][:40]}: the language of the instruction is not known", "language")
