@@ -8,7 +8,6 @@ import pytest
 
 from limelight.pipelines.options import Options
 from limelight.pipelines.translator import Translator
-from limelight.serving.dialects.deepl import FORMALITIES
 from tests.serving.helpers import Running, carrying, running, table, translator
 
 ONE, TWO, BACK = translator(table(1)), translator(table(2), "en", "pt"), translator(table(3), "de", "en")
@@ -64,27 +63,6 @@ def test_deepl_lists_english_and_portuguese_targets_by_region(service: Running) 
         assert service.post("/v2/translate", {"text": ["a"], "target_lang": target}).status == 200
 
 
-def test_deepl_asks_for_the_form_of_address_that_a_model_knows() -> None:
-    one = translator(table(1))
-    asked: list[str] = []
-
-    def options(**given: Any) -> Options:
-        asked.append(given.pop("formality", None))
-        return Translator.options(one, **given)
-
-    one.options = options  # type: ignore[method-assign]
-    one.has_formality = lambda target: target == "de"  # type: ignore[method-assign]
-    with running({"one": one}) as service:
-        targets = service.get("/v2/languages?type=target").value
-        assert [each["language"] for each in targets if each["supports_formality"]] == ["DE"]
-        for value in ("default", *FORMALITIES, None):
-            body = {"text": ["dab"], "target_lang": "DE"} | ({"formality": value} if value else {})
-            assert service.post("/v2/translate", body).status == 200
-        own = {"text": "dab", "target_lang": "de", "formality": "formal"}
-        assert service.post("/api/v1/translate", own).status == 200
-    assert asked == [None, "formal", "informal", "prefer_formal", "prefer_informal", None, "formal"]
-
-
 def test_every_api_takes_the_form_of_address_from_a_variant_of_a_language() -> None:
     """Weblate has languages such as `de@informal`; a glossary for one is a glossary for German."""
     one = translator(table(1))
@@ -95,7 +73,10 @@ def test_every_api_takes_the_form_of_address_from_a_variant_of_a_language() -> N
         return Translator.options(one, **given)
 
     one.options = options  # type: ignore[method-assign]
+    one.has_formality = lambda target: target == "de"  # type: ignore[method-assign]
     with running({"one": one}) as service:
+        targets = service.get("/v2/languages?type=target").value
+        assert [each["supports_formality"] for each in targets] == [True]
         strings = {"source_language": "en", "target_language": "de@formal", "strings": [{"source": "dab", "parts": []}]}
         chat = {"model": "one", "messages": [{"role": "user", "content": json.dumps(strings)}]}
         sent = {
