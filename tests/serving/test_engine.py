@@ -7,12 +7,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from pydantic_core import to_jsonable_python
 
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import TranslationEngine
+from limelight.serving.engine import AS_JSON, TranslationEngine
 from limelight.serving.links import Report, Task
 from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
@@ -34,7 +33,7 @@ def alone(one: Translator, text: str, options: dict[str, Any]) -> dict[str, Any]
     options = dict(options)
     sampling = options.pop("sampling", None)
     found = one.translate(text, sampling=None if sampling is None else Sampling(**sampling), **options)
-    return to_jsonable_python(found, inf_nan_mode="null")
+    return AS_JSON.dump_python(found, mode="json")
 
 
 def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:

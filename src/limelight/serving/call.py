@@ -15,6 +15,8 @@ from functools import cached_property
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
+from starlette.responses import JSONResponse as JSONResponse
+from starlette.responses import Response as Response
 
 from limelight.serving.fields import Upload
 from limelight.serving.refusal import Refusal

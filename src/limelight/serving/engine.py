@@ -13,7 +13,7 @@ from functools import lru_cache
 from queue import Empty
 from typing import Any, TypeVar
 
-from pydantic_core import to_jsonable_python
+from pydantic import ConfigDict, TypeAdapter
 
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
@@ -39,6 +39,8 @@ from limelight.text.judge import foreign_evidence
 from limelight.tokens.marked import knows_marks
 
 Given = TypeVar("Given")
+AS_JSON = TypeAdapter[Any](Any, config=ConfigDict(ser_json_inf_nan="null"))
+"""Makes values of JSON; a number that JSON does not have becomes null."""
 DETECTED = 1000
 """Characters of a text from which its language is detected."""
 MAX_OPEN = 100
@@ -75,8 +77,8 @@ class Engine:
             self.step()
 
     def done(self, task: int, value: Any) -> None:
-        """Report the result of a task. A number that JSON does not have becomes null."""
-        self.send(Report(task, "done", to_jsonable_python(value, inf_nan_mode="null")))
+        """Report the result of a task."""
+        self.send(Report(task, "done", AS_JSON.dump_python(value, mode="json")))
 
     def guarded(self, task: int, work: Callable[[Given], None], given: Given) -> None:
         """Do some work for a task; an error ends it."""

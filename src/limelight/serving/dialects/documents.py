@@ -14,13 +14,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from pydantic import Field
-from starlette.responses import Response
 
 from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.formats.registry import DOCX, FORMATS, suffix_of
-from limelight.serving.call import Asked, Call, JsonObject
+from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects import deepl, libretranslate
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Ask, Client, Service

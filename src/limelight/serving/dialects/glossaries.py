@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
-from starlette.responses import Response
 
-from limelight.serving.call import Asked, Call, JsonObject
+from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects.deepl import API, Language
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.stored import Dictionary, StoredGlossary, read_entries

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-from starlette.responses import JSONResponse, Response
 
-from limelight.serving.call import Api, Call, JsonObject, Strict
+from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
 from limelight.serving.dialects.deepl import OneOrMore, Tagging
 from limelight.serving.events import Events, Progress, event, streamed
 from limelight.serving.logs import MEDIA_TYPE

@@ -8,12 +8,12 @@ between lines `==WEBLATE_PART==`; an instruction before the text, in its first l
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field
-from pydantic_core import from_json
 
 from limelight.serving.call import Asked
 from limelight.serving.fields import read_form
@@ -135,10 +135,11 @@ def _of_json(text: str) -> Prompt | None:
     whose texts or terms would be lost."""
     fenced = _FENCE.fullmatch(text)
     try:
-        value = from_json(fenced[1] if fenced else text)
-    except ValueError as error:
-        if "surrogate" in str(error) or "hex escape" in str(error):
-            raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character") from None
+        value = json.loads(fenced[1] if fenced else text)
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character") from None
+    except (ValueError, RecursionError):
         return None
     if isinstance(value, dict) and isinstance(value.get("target_language"), str):
         asked = read_form(Weblate, value)
