@@ -18,12 +18,11 @@ from torch import Tensor
 
 from limelight.config import Direction, RunConfig, direction_of, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.evaluation.metrics import choose_tokenization, corpus_bleu, corpus_chrf
+from limelight.evaluation.evaluate import evaluate
 from limelight.files import write_whole
 from limelight.formats import read_pairs
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
-from limelight.pipelines.options import TextOptions
 from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
@@ -216,11 +215,5 @@ def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device
     several = has_tags(config.data)
     if several:
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
-    found = []
-    for direction, pairs in text.items():
-        asked: TextOptions = {"source_lang": direction.source, "target_lang": direction.target} if several else {}
-        outputs = [each.text for each in translator.translate([pair.source for pair in pairs], **asked)]
-        references = [pair.target for pair in pairs]
-        bleu = corpus_bleu(outputs, references, tokenize=choose_tokenization(references)).score
-        found.append((bleu, corpus_chrf(outputs, references).score))
-    return Scores(*(sum(scores) / len(found) for scores in zip(*found, strict=True)))
+    found = [evaluate(translator, pairs, direction=direction if several else None) for direction, pairs in text.items()]
+    return Scores(*(sum(getattr(each, name).score for each in found) / len(found) for name in Scores._fields))

@@ -201,35 +201,28 @@ def data_workers(wanted: int | None, device: torch.device) -> int:
 
 
 def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
-    """Each corpus of a run in each of its directions, with its weight and the tags before every source."""
-    views, constraints = list[View](), list[str]()
-    piece_id = prepared.tokenizers.source.reserved_id
+    """Each corpus of a run in each of its directions, with its weight and the tags before every source: for the target
+    language if there are several directions, for back-translated text, and in half of its pairs for a side
+    constraint."""
+    views, given = list[View](), list[tuple[Corpus, str]]()
     for number, (corpus, store) in enumerate(zip(data.train, prepared.stores, strict=True)):
         words = prepared.alignments[number] if prepared.alignments else None
         similar = prepared.similar[number] if len(prepared.similar) else None
         direction = direction_of(corpus)
-        tags = tuple(map(piece_id, source_tags(data, corpus, direction)))
-        views.append(View(store, corpus.weight, tags, Languages(*direction), words, similar))
-        constraints.append(corpus.side_constraint)
+        views.append(View(store, languages=Languages(*direction), alignment=words, similar=similar))
+        given.append((corpus, corpus.side_constraint))
         if data.both_directions and not corpus.tag:
-            back = direction.reversed
-            tags = tuple(map(piece_id, source_tags(data, corpus, back)))
             turned = words.reversed() if words else None
-            views.append(View(store.reversed(), corpus.weight, tags, Languages(*back), turned))
-            constraints.append("")
-    found = []
-    shares = balance([len(view.store) for view in views], data.temperature)
-    for view, share, constraint in zip(views, shares, constraints, strict=True):
-        ways = [()] if not constraint else [(), (piece_id(side_constraint_tag(constraint)),)]
-        found += [view._replace(weight=view.weight * share / len(ways), prefix=(*view.prefix, *way)) for way in ways]
+            views.append(View(store.reversed(), languages=Languages(*direction.reversed), alignment=turned))
+            given.append((corpus, ""))
+    found, shares = list[View](), balance([len(view.store) for view in views], data.temperature)
+    for view, (corpus, constraint), share in zip(views, given, shares, strict=True):
+        tags = [language_tag(view.languages.target)] if has_tags(data) else []
+        tags += [BACK_TRANSLATED] if corpus.tag == "bt" else []
+        for way in [tags, [*tags, side_constraint_tag(constraint)]] if constraint else [tags]:
+            prefix = tuple(map(prepared.tokenizers.source.reserved_id, way))
+            found.append(view._replace(weight=corpus.weight * share / (2 if constraint else 1), prefix=prefix))
     return found
-
-
-def source_tags(data: DataConfig, corpus: Corpus, direction: Direction) -> list[str]:
-    """The tokens before every source: for the target language if there are several directions, and for back-translated
-    text."""
-    language = [language_tag(direction.target)] if has_tags(data) else []
-    return language + [BACK_TRANSLATED] * (corpus.tag == "bt")
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:
