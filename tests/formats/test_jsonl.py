@@ -34,13 +34,10 @@ EXAMPLE = r"a \.jsonl line is \{\"source\": \"\.\.\.\", \"target\": \"\.\.\.\"\}
     [
         ("", r"^not valid JSON \(Expecting value: line 1 column 1 \(char 0\)\); " + EXAMPLE),
         ('{"source": "a"', r"^not valid JSON \("),
-        ('{"source": "a", "target": "b"} {"source": "c", "target": "d"}', r"^not valid JSON \(Extra data"),
         ("[" * 200_000, r"^not valid JSON \(.*recursion depth"),
         ("9" * 10_000, r"^not valid JSON \(Exceeds the limit"),
         ('["a", "b"]', "^not a JSON object; " + EXAMPLE),
-        ("7.5", "^not a JSON object; " + EXAMPLE),
         ('{"source": "a", "id": "b"}', "^the object has no text 'target'; " + EXAMPLE),
-        ('{"source": "a", "target": 5}', "^the object has no text 'target'; " + EXAMPLE),
         ('{"source": null, "target": "b"}', "^the object has no text 'source'; " + EXAMPLE),
         ('{"source": "a\\u0000", "target": "b"}', "^'source' holds a NUL character or half of a surrogate pair$"),
         ('{"source": "a", "target": "\\ud83d"}', "^'target' holds a NUL character or half of a surrogate pair$"),

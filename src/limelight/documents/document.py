@@ -24,7 +24,7 @@ from limelight.errors import UserError, shown
 from limelight.files import cause
 from limelight.formats.docx import PARTS, docx_units
 from limelight.formats.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
-from limelight.formats.unit import FormatError, Kept, Unit, rewritten
+from limelight.formats.unit import FormatError, Kept, Unit, located, rewritten
 from limelight.untrusted import read_plain
 
 MAX_FILE = 64 << 20
@@ -68,10 +68,8 @@ class Document(NamedTuple):
         for part in self.parts:
             text = rewritten(part.decoded.text, part.units, islice(given, len(part.units)))
             if text != part.decoded.text:
-                try:
+                with located(self.name):
                     changed[part.name] = part.decoded.encode(text)
-                except FormatError as error:
-                    raise UserError(_message(self.name, error)) from None
         if not changed:
             return self.data
         return changed[""] if "" in changed else _zipped(self.data, changed)
@@ -94,17 +92,11 @@ def open_document(path: Path, options: Options) -> Document:
 def read_document(data: bytes, name: str, options: Options, *, unpacked: int = MAX_UNPACKED) -> Document:
     """Read a document from bytes. The ending of `name` gives the format; a zip file may unpack to `unpacked` bytes."""
     suffix = suffix_of(name)
-    try:
+    with located(name):
         if suffix == DOCX:
             return Document(name, data, _docx_parts(data, unpacked))
         decoded = decode_file(data, suffix)
         return Document(name, data, (Part("", decoded, *find_units(decoded.text, suffix, options)),))
-    except FormatError as error:
-        raise UserError(_message(name, error)) from None
-
-
-def _message(name: str, error: FormatError) -> str:
-    return f"{name}:{error.line}: {error.reason}" if error.line else f"{name}: {error.reason}"
 
 
 def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
+
+from limelight.formats.unit import Code, Parts
 
 MAX_LABEL = 60
 """Maximum number of characters of a text with an accelerator."""
@@ -27,10 +30,11 @@ class Accelerator(NamedTuple):
     letter: str = ""
 
 
-def divide_label(text: str) -> tuple[str, str]:
-    """The text of a label, and its short cut with the TAB before it: `&Print` and `\\tCtrl+P`."""
+def label_parts(text: str, signs: str = "&_", escape: Callable[[str], str] = str) -> tuple[Parts, Accelerator]:
+    """A label without the sign of its accelerator, and with its short cut as a code: `&Print` and `\\tCtrl+P`."""
     match = _SHORT_CUT.search(text)
-    return (text[: match.start()], match[0]) if match else (text, "")
+    label, accelerator = without_accelerator(text[: match.start()] if match else text, signs)
+    return [label, Code(escape(match[0]))] if match else [label], accelerator
 
 
 def without_accelerator(text: str, signs: str = "&_") -> tuple[str, Accelerator]:

@@ -113,7 +113,7 @@ def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[in
     present, is set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)), xml=False)
     named = (tag.where("lang") for tag in reader.tags if tag.name == "html" and language)
-    return with_first(list(reader.units()), [Splice(*found[1:], language) for found in named if found])
+    return with_first(reader.units, [Splice(*found[1:], language) for found in named if found])
 
 
 def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
@@ -123,19 +123,17 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     """
     whole = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
     parse_xml(text.lstrip() if whole else f"<x>{text}</x>")
-    return list(_Reader(text, tags, (0, len(text)), xml=True).units())
+    return _Reader(text, tags, (0, len(text)), xml=True).units
 
 
 class _Reader:
     """Divides a file into units at its tags. XML has no predefined names."""
 
     def __init__(self, text: str, special: Tags, span: tuple[int, int], *, xml: bool) -> None:
-        self.text, self.special, self.span, self.xml = text, special, span, xml
+        self.text, self.special, self.xml = text, special, xml
         self.tags = list(scan_tags(text, *span, html=not xml))
         self.structure = _structure(text, self.tags) if xml and special.outline else frozenset[int]()
-
-    def units(self) -> Iterator[Unit]:
-        yield from self._units(range(len(self.tags)), *self.span)
+        self.units = list(self._units(range(len(self.tags)), *span))
 
     def _units(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
         """The units between two places, with tags of these numbers."""

@@ -14,7 +14,7 @@ import codecs
 import time
 from collections.abc import Iterable, Iterator
 from io import BufferedIOBase
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from queue import Empty, Queue
 from shlex import quote
@@ -219,15 +219,11 @@ def read_live(stream: BufferedIOBase, name: str) -> Iterator[str | None]:
 
 def chunks(lines: Iterable[Item | None], size: int) -> Iterator[list[Item]]:
     """At most `size` items, such as lines, at a time, fewer where the input pauses (`None`) and at its end."""
-    remaining = iter(lines)
-    while True:
-        chunk: list[Item] = []
-        for line in islice(remaining, size):
-            if line is None:
-                break
-            chunk.append(line)
-        else:
-            if not chunk:
-                return
-        if chunk:
+    chunk = list[Item]()
+    for line in lines:
+        chunk += [] if line is None else [line]
+        if chunk and (line is None or len(chunk) == size):
             yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

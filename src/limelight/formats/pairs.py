@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from limelight.errors import UserError, counted
@@ -24,7 +25,7 @@ from limelight.formats.opening import (
 from limelight.formats.po import scan_po
 from limelight.formats.qt import scan_qt
 from limelight.formats.segments import LanguagePair, Segment, States, pairs_of
-from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_pipes, scan_rows, scan_tsv
+from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_rows, scan_tsv
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
 from limelight.text.pair import BadLine, Pair
@@ -33,7 +34,7 @@ OnBadLine = Callable[[BadLine], None]
 
 _READERS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
     ".tsv": scan_tsv,
-    PIPES: scan_pipes,
+    PIPES: partial(scan_tsv, separator=" ||| "),
     ".csv": scan_csv,
     ".jsonl": scan_jsonl,
     ".json": scan_json,

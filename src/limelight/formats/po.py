@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from limelight.errors import UserError, shown
-from limelight.formats.accelerators import divide_label, with_accelerator, without_accelerator
+from limelight.errors import shown
+from limelight.formats.accelerators import label_parts, with_accelerator
 from limelight.formats.lines import read_stream
 from limelight.formats.opening import open_segments
 from limelight.formats.plain import unwrapped
 from limelight.formats.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Code, FormatError, Splice, Unit, has_words, make_unit, with_codes, with_first
+from limelight.formats.unit import FormatError, Splice, Unit, has_words, located, make_unit, with_codes, with_first
 
 MAX_ENTRY = 1_000_000
 """Maximum number of characters of an entry."""
@@ -141,24 +141,21 @@ def scan_po(path: str | Path) -> Iterator[Segment]:
     plural with the last form, the general one in nearly all languages.
     """
     file, source, target, plurals = str(path), "", "", None
-    with open_segments(path) as stream:
-        try:
-            for entry in entries(read_stream(stream, file)):
-                if not entry.is_header:
-                    known = plurals if plurals and plurals.total == len(entry.forms) else None
-                    yield from _segments(entry, known, source, target)
-                    continue
-                text = entry.text("msgstr")
-                fields = (line.partition(":") for line in text.split("\n"))
-                header = {name.strip().lower(): value.strip() for name, _, value in fields}
-                coding = charset(text.encode())
-                if coding.lower() not in _UTF8:
-                    reason = f"the catalog is in {shown(coding, 30)}, and only UTF-8 is read"
-                    raise FormatError(f"{reason}; convert it: msgconv --to-code=UTF-8", entry.line)
-                source, target = header.get("x-source-language", ""), header.get("language", "")
-                plurals = forms_of_header(text) or forms_of_language(target)
-        except FormatError as error:
-            raise UserError(f"{file}:{error.line}: {error.reason}") from None
+    with open_segments(path) as stream, located(file):
+        for entry in entries(read_stream(stream, file)):
+            if not entry.is_header:
+                known = plurals if plurals and plurals.total == len(entry.forms) else None
+                yield from _segments(entry, known, source, target)
+                continue
+            text = entry.text("msgstr")
+            fields = (line.partition(":") for line in text.split("\n"))
+            header = {name.strip().lower(): value.strip() for name, _, value in fields}
+            coding = charset(text.encode())
+            if coding.lower() not in _UTF8:
+                reason = f"the catalog is in {shown(coding, 30)}, and only UTF-8 is read"
+                raise FormatError(f"{reason}; convert it: msgconv --to-code=UTF-8", entry.line)
+            source, target = header.get("x-source-language", ""), header.get("language", "")
+            plurals = forms_of_header(text) or forms_of_language(target)
 
 
 def _segments(entry: Entry, plurals: PluralForms | None, source: str, target: str) -> Iterator[Segment]:
@@ -207,8 +204,7 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     first, last = min(entry.places.values())[0], entry.places[entry.forms[-1]][1]
-    label, short_cut = divide_label(entry.text(keyword))
-    plain, accelerator = without_accelerator(label)
+    parts, accelerator = label_parts(unwrapped(entry.text(keyword)))
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[first : last + 2] else "\n"
@@ -225,7 +221,7 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
             begin, until, flags = entry.flags[-1]
             yield Splice(begin, until, f"#, fuzzy,{flags}")
 
-    unit = make_unit([unwrapped(plain), *[Code(short_cut)] * bool(short_cut)], write, entry.line)
+    unit = make_unit(parts, write, entry.line)
     return unit
 
 

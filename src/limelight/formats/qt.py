@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from limelight.formats.accelerators import Accelerator, divide_label, with_accelerator, without_accelerator
+from limelight.formats.accelerators import Accelerator, label_parts, with_accelerator
 from limelight.formats.plurals import PluralForms, forms_of_qt
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Code, Parts, Splice, Unit, make_unit, with_codes
+from limelight.formats.unit import Parts, Splice, Unit, make_unit, with_codes
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -89,9 +89,7 @@ def _unit(text: str, message: _Message, plurals: PluralForms | None) -> Unit:
     source, translation, forms = message.source, message.translation, message.forms
     opened, accelerator = f'<translation type="{UNFINISHED}">', Accelerator()
     if len(parts) == 1 and isinstance(parts[0], str):
-        label, short_cut = divide_label(parts[0])
-        plain, accelerator = without_accelerator(label, "&")
-        parts = [plain, *[Code(escape_xml(short_cut))] * bool(short_cut)]
+        parts, accelerator = label_parts(parts[0], "&", escape_xml)
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(with_accelerator(new, accelerator), unit.codes, escape_xml)

@@ -138,11 +138,6 @@ def scan_tsv(
                 yield BadLine(name, number, f"there is no {sign} in this line; a line is source {sign} target")
 
 
-def scan_pipes(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | BadLine]:
-    """The pairs of lines `source ||| target`."""
-    return scan_tsv(path, column, " ||| ", sides)
-
-
 def scan_jsonl(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """One item for each line: an object with `source` and `target`, or with languages as keys, also inside of
     `translation`. Each item has its text of the further key `column`."""

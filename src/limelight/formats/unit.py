@@ -12,9 +12,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from limelight.errors import UserError
 from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE
 
 if TYPE_CHECKING:
@@ -36,6 +38,16 @@ class FormatError(ValueError):
         super().__init__(reason)
         self.reason, self.line = reason, line
         """The line is 0 if unknown."""
+
+
+@contextmanager
+def located(file: str) -> Iterator[None]:
+    """Raise a `FormatError` as a `UserError` that names the file and the line."""
+    try:
+        yield
+    except FormatError as error:
+        where = f"{file}:{error.line}" if error.line else file
+        raise UserError(f"{where}: {error.reason}") from None
 
 
 class Code(NamedTuple):

@@ -182,15 +182,11 @@ def _is_special(letter: str) -> bool:
     return letter > "\x7f" and letter.isalpha() and script_of(letter) == "latin"
 
 
-def alphabet_of(language: str) -> frozenset[str] | None:
-    """The lower-case letters of a language beside those of English; None for a language without a table."""
-    return _alphabets().get(normal_code(language))
-
-
 @cache
-def every_alphabet() -> frozenset[str]:
-    """The letters of all tables."""
-    return frozenset[str]().union(*_alphabets().values())
+def alphabet_of(language: str) -> frozenset[str]:
+    """The lower-case letters of a language beside those of English; without a table of it, those of all languages."""
+    alphabets = _alphabets()
+    return alphabets.get(normal_code(language), frozenset[str]().union(*alphabets.values()))
 
 
 @cache

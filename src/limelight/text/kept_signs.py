@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from unicodedata import category, normalize
 
-from limelight.text.judge import alphabet_of, every_alphabet
+from limelight.text.judge import alphabet_of
 from limelight.text.languages import script_of
 from limelight.text.marking import MARK
 from limelight.text.words import EXTENDING, UNSPACED
@@ -82,15 +82,9 @@ def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[
     if character.isascii() or ord(character) in INVISIBLE or MARK.match(character):
         return False
     if character.isalpha() and script_of(character) == "latin":
-        is_own = any(_is_own(character, language) for language in languages)
+        is_own = any(character.lower() in alphabet_of(language) for language in languages)
         return not is_own and (character > "\u00ff" or not is_held(character))
     return not is_held(character) and not _is_punctuation(character)
-
-
-def _is_own(letter: str, language: str) -> bool:
-    """Whether a letter belongs to the alphabet of a language; of an unknown one, whether it is in any."""
-    alphabet = alphabet_of(language)
-    return letter.lower() in (every_alphabet() if alphabet is None else alphabet)
 
 
 def _is_mark(character: str) -> bool:

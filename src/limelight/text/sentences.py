@@ -167,8 +167,6 @@ def is_short(text: str) -> bool:
 
 def with_short(sentences: Sentences, fits: Fits) -> Sentences:
     """The same with each sentence that does not fit divided into several; they join to the same text."""
-    if all(len(text) <= COUNTED and fits(text) for text in sentences.texts):
-        return sentences  # most
     texts, gaps = list[str](), [sentences.gaps[0]]
     for text, gap in zip(sentences.texts, sentences.gaps[1:], strict=True):
         place = 0
