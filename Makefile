@@ -64,8 +64,7 @@ test-published: .venv/.ready-dev ## import models that others published, and com
 	@OMP_NUM_THREADS=1 LIMELIGHT_PUBLISHED=$(PUBLISHED) $(BIN)/python -m pytest -q -rs tests/published
 
 torture: .venv/.ready-dev ## break runs in every way that they have to survive, with the full figures, and measure seconds (long)
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture -m "not timed"
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/torture --torture -m timed
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal tests/torture --torture
 
 PAIRS = $(DATA)/train.en.gz $(DATA)/train.de.gz
 PEER_MODEL = $(BIN)/limelight train --train $(PAIRS) --valid $(DATA)/val.en.gz $(DATA)/val.de.gz --source en --target de --recipe quick --set model.norm=post

@@ -31,13 +31,9 @@ class Relative(PositionalScore):
     in_cross_attention = False
     farthest = 16
 
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.vectors = nn.Parameter(torch.randn(2 * self.farthest + 1, size) / math.sqrt(size))
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "Relative":
-        return cls(key_size)
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__(query_size, key_size, hidden)
+        self.vectors = nn.Parameter(torch.randn(2 * self.farthest + 1, key_size) / math.sqrt(key_size))
 
     def compare_at(self, queries: Tensor, prepared: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         distance = (key_positions - query_positions).clamp(-self.farthest, self.farthest) + self.farthest

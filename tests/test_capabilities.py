@@ -48,12 +48,6 @@ def test_a_level_permits_itself_and_those_before_it(level: str, large: None, mon
     assert available() == list(NAMES[: LEVELS.index(level)])
 
 
-def test_no_level_adds_what_the_processor_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    on_a(monkeypatch, {"avx2": True, "avx512_f": False})
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "all")
-    assert available() == ["avx2"]
-
-
 def test_an_unknown_level_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "sse9")
     with pytest.raises(
@@ -115,14 +109,6 @@ def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) 
     assert [gpu.name for gpu in gpus()][:2] == ["cuda:0", "cuda:1"]
     assert gpus()[0].reason == "GPU 0, compute capability 7.5, no bf16 products"
     assert gpus()[1].reason == "GPU 1, compute capability 8.5, bf16 products"
-
-
-def test_the_table_has_a_line_for_everything(large: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LIMELIGHT_CAPABILITIES", "avx2")
-    head, *lines = describe().splitlines()
-    assert head == "CPU (unknown)"
-    assert "  avx2    yes  the processor has avx2" in lines
-    assert "  bf16    no   the processor has avx512_bf16, but LIMELIGHT_CAPABILITIES=avx2 forbids it" in lines
 
 
 def test_this_processor_is_asked() -> None:

@@ -16,7 +16,6 @@ from limelight.files import (
     locked,
     remove,
     sha256,
-    write_all,
     write_folder,
     write_output,
     write_whole,
@@ -63,21 +62,6 @@ def test_a_file_that_cannot_be_finished_leaves_the_former_one(
     assert tree(tmp_path) == {"file": "former"}
 
 
-def test_a_library_may_fill_the_file(tmp_path: Path) -> None:
-    def fill(partial: Path) -> None:
-        partial.write_text("new")
-        if partial.parent.name == "bad":
-            raise RuntimeError("not after all")
-
-    for folder in ("good", "bad"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "file").write_text("former")
-    fill_file(tmp_path / "good" / "file", fill)
-    with pytest.raises(RuntimeError, match="not after all"):
-        fill_file(tmp_path / "bad" / "file", fill)
-    assert tree(tmp_path) == {"good/file": "new", "bad/file": "former"}
-
-
 def test_a_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     """Whatever the library that writes it gives it."""
 
@@ -91,37 +75,6 @@ def test_a_file_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
     assert (tmp_path / "file").stat().st_mode == (tmp_path / "usual").stat().st_mode
     fill_file(tmp_path / "weights", lambda partial: save_file({"x": torch.zeros(2)}, partial))
     assert (tmp_path / "weights").stat().st_mode == (tmp_path / "usual").stat().st_mode
-
-
-def test_what_went_wrong_first_is_what_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that has gone cannot be tidied up either."""
-
-    def gone(*_: object, **__: object) -> None:
-        raise OSError(30, "Read-only file system")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    write_folder(tmp_path / "place", fill_with("former"))
-    monkeypatch.setattr(files.os, "fsync", full)
-    monkeypatch.setattr(files.Path, "unlink", gone)
-    monkeypatch.setattr(files.shutil, "rmtree", gone)
-    with pytest.raises(OSError, match=r"No space left on device: '.*/file'"):
-        write_whole(tmp_path / "file", "new")
-    with pytest.raises(OSError, match=r"No space left on device: '.*/place'"):
-        write_folder(tmp_path / "place", fill_with("new"))
-    monkeypatch.undo()
-    clear_leftovers(tmp_path)
-    assert tree(tmp_path) == {"place/a.txt": "former", "place/inner/b.txt": "former" * 2}
-
-
-def test_a_device_that_takes_little_at_a_time_gets_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write = os.write
-    monkeypatch.setattr(files.os, "write", lambda handle, content: write(handle, content[:3]))
-    handle = os.open(tmp_path / "file", os.O_WRONLY | os.O_CREAT)
-    write_all(handle, b"eleven byte")
-    os.close(handle)
-    assert (tmp_path / "file").read_bytes() == b"eleven byte"
 
 
 def test_a_folder_takes_the_place_of_a_file_or_another_folder(tmp_path: Path) -> None:

@@ -51,24 +51,8 @@ def test_a_signal_that_came_before_stops_interruptible_work_from_beginning() -> 
             pytest.fail("the work began")
 
 
-def test_after_an_interruptible_part_signals_wait_again() -> None:
-    with StopRequest() as stop:
-        with stop.interruptible():
-            pass
-        send(signal.SIGINT)
-        with pytest.raises(Stopped):
-            stop.check()
-
-
 def test_nothing_that_handles_faults_of_the_work_swallows_a_stop() -> None:
     assert not issubclass(Stopped, Exception)
-
-
-def test_the_former_handlers_come_back() -> None:
-    before = [signal.getsignal(number) for number in SIGNALS]
-    with StopRequest():
-        assert [signal.getsignal(number) for number in SIGNALS] != before
-    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 def test_in_another_thread_nothing_is_listened_to() -> None:

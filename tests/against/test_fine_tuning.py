@@ -7,13 +7,11 @@ import torch
 from transformers import MarianMTModel, MarianTokenizer
 
 from limelight.config import Corpus, DataConfig, RunConfig
-from limelight.interop import export_huggingface, import_model
+from limelight.interop import import_model
 from limelight.pipelines.load import load_translator
-from limelight.storage.model import load_model
-from limelight.tokens import ListedTokenizer
 from limelight.training.parent import fitting_recipe, read_parent
-from tests.against.test_huggingface import make_marian, read_there, require_same_logits, write_opus_tokenizer
-from tests.interop.helpers import ENGLISH, GERMAN, text_batch
+from tests.against.test_huggingface import make_marian, read_there, write_opus_tokenizer
+from tests.interop.helpers import ENGLISH, GERMAN
 from tests.training.helpers import go, log_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
@@ -75,18 +73,3 @@ def test_the_first_validation_is_that_of_the_model_there(parent: Path, tmp_path:
     # The run names two languages, so that it is guarded by default; the imported model names none.
     texts = [[each.text for each in translator.translate(ENGLISH, guards=False)] for translator in (before, after)]
     assert texts[0] == texts[1]
-
-
-@pytest.mark.slow
-def test_it_learns_and_goes_back(parent: Path, tmp_path: Path) -> None:
-    config = run_with(parent, tmp_path)
-    rates = {"learning_rate": 1e-2, "warmup": 5, "validate_every": 20, "label_smoothing": 0.0}
-    go(config, tmp_path / "run", max_steps=60, precision="fp32", device="cpu", best_by="loss", **rates)
-    losses = [line["loss"] for line in log_of(tmp_path / "run") if line["event"] == "validation"]
-    assert losses[-1] < losses[0] - 0.5  # of eight seeds the least fell by 0.96
-    stored = load_model(tmp_path / "run")
-    assert isinstance(stored.tokenizers.source, ListedTokenizer)
-    export_huggingface(stored, tmp_path / "back")
-    model, tokenizer = read_there(tmp_path / "back")
-    require_same_logits(stored.model, model, text_batch(stored))
-    assert loss_there(model, tokenizer) == pytest.approx(losses[-1], rel=1e-4)

@@ -33,7 +33,7 @@ def reference(score: LocalMonotonic, query: np.ndarray, keys: np.ndarray, at: in
 
 @pytest.mark.parametrize("kind", [LocalMonotonic, LocalPredictive])
 def test_weights_are_those_of_the_equations(kind: type[LocalMonotonic], seed: int) -> None:
-    score = kind.build(SIZE, SIZE + 1, 5).double()
+    score = kind(SIZE, SIZE + 1, 5).double()
     score.window = WINDOW
     for parameter in score.parameters():
         nn.init.normal_(parameter)

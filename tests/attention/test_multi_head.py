@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.attend import MAX_UNFUSED_QUERIES, as_bias, permit_keys
+from limelight.attention.attend import MAX_UNFUSED_QUERIES, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config.models import SCORES
@@ -106,7 +106,7 @@ def test_any_score_compares_queries_with_keys_in_every_head(name: str, causal: b
     torch.testing.assert_close(found, output, rtol=1e-10, atol=1e-10)
 
 
-def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_only_the_scaled_dot_product_reaches_the_fused_kernel(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     fused = []
     module = importlib.import_module("limelight.attention.attend")
     kernel = module._kernel
@@ -115,53 +115,7 @@ def test_only_dot_products_reach_the_fused_kernel(monkeypatch: pytest.MonkeyPatc
     for name in IN_HEADS:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
         attention(*attention.project_self(inputs))
-    assert fused == ["dot", "scaled_dot"]
-
-
-def one_by_one(
-    attention: MultiHeadAttention, inputs: Tensor, scores: Tensor, permitted: Tensor, kept: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Output and weights of one text that looks at itself, head by head and position by position; d_k and d_v."""
-
-    def part(projection: nn.Linear, head: int, size: int) -> list[Tensor]:
-        rows = slice(head * size, (head + 1) * size)
-        return [projection.weight[rows] @ vector + projection.bias[rows] for vector in inputs]
-
-    heads, d_k, d_v = attention.heads, attention.head_size, attention.value_size
-    outputs, weights = [attention.out_proj.bias.clone() for _ in inputs], torch.zeros(heads, len(inputs), len(inputs))
-    for head in range(heads):
-        queries, keys = part(attention.query_proj, head, d_k), part(attention.key_proj, head, d_k)
-        values = part(attention.value_proj, head, d_v)
-        columns = attention.out_proj.weight[:, head * d_v : (head + 1) * d_v]
-        for place, query in enumerate(queries):
-            seen = [other for other in range(len(inputs)) if permitted[place, other]]
-            powers = [math.exp(float(query @ keys[other]) / d_k**0.5 + float(scores[place, other])) for other in seen]
-            for other, power in zip(seen, powers, strict=True):
-                weights[head, place, other] = power / math.fsum(powers)
-                outputs[place] = outputs[place] + kept[head] * columns @ (power / math.fsum(powers) * values[other])
-    return torch.stack(outputs), weights
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("value_size", [1, 3, 9])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("as_a_bias", [False, True])
-def test_values_may_be_of_another_size_than_keys(value_size: int, causal: bool, as_a_bias: bool, seed: int) -> None:
-    """With masks of both forms and heads that are switched off, against the equations (table 3, row B)."""
-    length = 11  # more queries than are too few for the fused kernel
-    attention = make(head_size=5, value_size=value_size)
-    inputs, kept = torch.randn(BATCH, length, D_MODEL).double(), torch.tensor([1.0, 0.0, 0.3]).double()
-    valid = torch.arange(length) < torch.tensor([[length], [7]])
-    past = torch.ones(length, length).tril().bool() if causal else torch.ones(length, length).bool()
-    bias = torch.randn(length, length).double()
-    permitted = permit_keys(valid)
-    mask = {"may_attend": as_bias(permitted & past, bias.dtype) + bias} if as_a_bias else {"may_attend": permitted}
-    output, weights = call(attention, inputs, inputs, kept=kept, **mask, causal=causal and not as_a_bias)
-    scores = bias if as_a_bias else torch.zeros(length, length)
-    for row in range(BATCH):
-        expected, seen = one_by_one(attention, inputs[row], scores, past & valid[row], kept)
-        torch.testing.assert_close(output[row], expected, rtol=1e-10, atol=1e-10)
-        torch.testing.assert_close(weights[row].float(), seen, rtol=1e-6, atol=1e-6)
+    assert fused == ["scaled_dot"]
 
 
 def test_queries_and_keys_are_rotated_and_values_are_not(seed: int) -> None:

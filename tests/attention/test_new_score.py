@@ -19,8 +19,8 @@ from tests.models.helpers import DECODER_ONLY, RECURRENT, TRANSFORMER, make_mode
 class Cosine(Score):
     """The cosine of the angle between query and key, times a learned factor (Graves et al. 2014, section 3.3.1)."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__(query_size, key_size, hidden)
         self.sharpness = nn.Parameter(torch.tensor(5.0))
 
     def prepare(self, keys: Tensor) -> Tensor:

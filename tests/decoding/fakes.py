@@ -7,8 +7,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from limelight.models.cache import put_rows
-from limelight.models.interface import Memory, Seq2Seq, State
+from limelight.models.interface import Memory, Seq2Seq, State, put_rows
 from limelight.tokens import Tokenizers
 
 

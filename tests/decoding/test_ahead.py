@@ -91,12 +91,6 @@ def test_one_child_compiles_and_none_if_that_was_done(held: type[HeldChild]) -> 
     assert held.started == 1
 
 
-def test_a_process_may_compile_by_itself(held: type[HeldChild], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(ahead.VARIABLE, "here")
-    ahead.compile_aside(lambda message: None)
-    assert (held.started, linear.is_pending()) == (0, False)
-
-
 def test_a_child_that_fails_is_told_of_and_not_waited_for(held: type[HeldChild]) -> None:
     said: Said = []
     held.fails = True

@@ -9,7 +9,7 @@ import torch
 
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.errors import RunError
-from tests.decoding.decode import beam_search, decode_batch, greedy_search
+from tests.decoding.decode import beam_search, decode_batch
 from tests.decoding.fakes import (
     TableModel,
     all_endings,
@@ -82,25 +82,16 @@ def test_a_wide_beam_is_exhaustive_search(seed: int, alpha: float, longest: int)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("beam", [2, 3, 5])
+@pytest.mark.parametrize("beam", [1, 2, 3, 5])
 def test_a_narrow_beam_is_the_plain_loop_and_stopping_early_loses_nothing(seed: int, beam: int, alpha: float) -> None:
-    model, longest = random_model(7, 5), 11
-    results = search(model, *range(7), longest=longest, beam=beam, alpha=alpha, n_best=2)
+    """A beam of one is greedy search, which ends with its first end."""
+    model, longest, n_best, enough = random_model(7, 5), 11, min(2, beam), 1 if beam == 1 else math.inf
+    results = search(model, *range(7), longest=longest, beam=beam, alpha=alpha, n_best=n_best)
     for kind, hypotheses in enumerate(results):
-        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha)[:2]
+        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, enough=enough)[:n_best]
         found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
-
-
-def test_a_beam_of_one_is_greedy_search(seed: int) -> None:
-    model, kinds = random_model(7, 11), range(7)
-    paths = greedy_search(model, *sources(*kinds), max_lengths=limits(*[13] * 7))
-    for path, (hypothesis,) in zip(paths, search(model, *kinds, longest=13, beam=1, alpha=0.9), strict=True):
-        assert hypothesis.ids == path.ids
-        assert hypothesis.finished == path.finished
-        assert hypothesis.log_probability == path.log_probability
-        assert hypothesis.score == penalised(path.log_probability, len(path.ids) + path.finished, 0.9)
 
 
 def with_patience(
@@ -196,15 +187,30 @@ def test_what_is_pruned_is_not_computed(seed: int) -> None:
     assert sum(few.lived) < sum(everything.lived)
 
 
-def test_a_prefix_leads_every_hypothesis_and_counts(seed: int) -> None:
-    model, prefix = random_model(3, 5), [[3, 1, 2], [], [4]]
-    results = search(model, 0, 1, 2, longest=7, beam=3, n_best=3, prefix=prefix)
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_prefix_leads_every_hypothesis_and_counts(seed: int, beam: int) -> None:
+    model, prefix, enough = random_model(3, 5), [[3, 1, 2], [], [4]], 1 if beam == 1 else math.inf
+    results = search(model, 0, 1, 2, longest=7, beam=beam, n_best=beam, prefix=prefix)
     for kind, (hypotheses, forced) in enumerate(zip(results, prefix, strict=True)):
-        expected = plain_beam(model, kind, beam=3, longest=7, alpha=0.6, forced=forced)[:3]
+        expected = plain_beam(model, kind, beam=beam, longest=7, alpha=0.6, forced=forced, enough=enough)[:beam]
         found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
         assert all(hypothesis.ids[: len(forced)] == tuple(forced) for hypothesis in hypotheses)
+
+
+def test_the_limit_counts_tokens_without_the_end() -> None:
+    """A hypothesis of as many tokens as the limit allows may still end; one that would go on is cut there."""
+    logits = torch.full((1, 1009, 3), -9.0, dtype=torch.float64)
+    logits[..., 1] = 9
+    model, history = TableModel(logits), 0
+    ((cut,),) = search(model, 0, longest=3, beam=1)
+    assert (cut.ids, cut.finished) == ((1, 1, 1), False)
+    for token in (model.start_id, 1, 1, 1):
+        history = (history * 5 + token + 1) % 1009
+    logits[0, history, 0] = 99
+    ((ended,),) = search(model, 0, longest=3, beam=1)
+    assert (ended.ids, ended.finished) == ((1, 1, 1), True)
 
 
 def test_a_prefix_longer_than_the_limit_is_kept_whole(seed: int) -> None:
@@ -244,11 +250,10 @@ def test_equal_probabilities_go_to_the_lower_ids() -> None:
     assert texts([hypotheses]) == [[(), (1,), (2,), (3,)]]
 
 
-def test_an_impossible_prefix_still_gives_a_result() -> None:
+@pytest.mark.parametrize("beam", [1, 2])
+def test_an_impossible_prefix_is_followed(beam: int) -> None:
     logits = torch.zeros(1, 1009, 5)
     logits[..., 3] = -torch.inf
-    ((hypothesis,),) = search(TableModel(logits), 0, longest=3, beam=2, prefix=[[3]])
+    ((hypothesis,),) = search(TableModel(logits), 0, longest=3, beam=beam, prefix=[[3]])
     assert hypothesis.ids[0] == 3
-    assert len(hypothesis.ids) == 3
-    assert 0 not in hypothesis.ids
-    assert hypothesis.score == -math.inf
+    assert -math.inf < hypothesis.log_probability < -1000

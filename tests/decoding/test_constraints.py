@@ -119,17 +119,6 @@ def test_every_phrase_comes_with_every_beam(seed: int, beam_size: int) -> None:
         assert found.log_probability == pytest.approx(exact)
 
 
-def test_a_phrase_need_not_be_begun_again_where_a_forced_beginning_has_it(seed: int) -> None:
-    model, phrase = random_model(3, 7), Phrase(((4, 5, 6),))
-    request = Request([1], 3, SearchSettings(beam_size=2), (4, 5, 6), constraints=Constraints((phrase,)))
-    assert request.limit == 6
-    [[found]] = decode_batch(model, [replace(request, prefix=(2, 4))])
-    assert found.ids[:2] == (2, 4)
-    assert contains(found.ids, (4, 5, 6))
-    model.logits[..., 0] += 30  # it ends where it may
-    assert decode_batch(model, [request])[0][0].ids == (4, 5, 6)
-
-
 @pytest.mark.parametrize("how", [{}, {"beam_size": 3}, {"sampling": Sampling(seed=3)}])
 def test_what_is_excluded_does_not_come(seed: int, how: dict) -> None:
     model = random_model(23, 7)

@@ -1,6 +1,5 @@
 """Requests come and go, and each gets what it would get alone: with a table, where equal means equal."""
 
-import math
 import random
 from collections.abc import Sequence
 
@@ -10,11 +9,10 @@ import torch
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
-from limelight.decoding.sampling import Sampling
 from limelight.models.families import build_model
 from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.decoding.decode import decode_batch
-from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
+from tests.decoding.fakes import TableModel, characters, random_model
 
 KINDS, VOCABULARY = 23, 7
 
@@ -43,27 +41,12 @@ def watched(*, endless: bool = False, vocab: int = VOCABULARY) -> Watched:
     return Watched(logits)
 
 
-def searched(width: int, *, n_best: int = 1, patience: float = math.inf) -> SearchSettings:
-    penalty = 0.0 if width == 1 else 0.6
-    return SearchSettings(beam_size=width, n_best=n_best, length_penalty=penalty, patience=patience)
+def searched(width: int) -> SearchSettings:
+    return SearchSettings(beam_size=width, length_penalty=0.0 if width == 1 else 0.6)
 
 
-def asked(kind: int, most: int, settings: SearchSettings, *, length: int = 1, prefix: Sequence[int] = ()) -> Request:
-    return Request([kind] + [1] * (length - 1), most, settings, tuple(prefix))
-
-
-def random_requests(settings: SearchSettings, count: int = KINDS, longest: int = 9) -> list[Request]:
-    """One of each kind, some of them with a prefix, in any order."""
-    return [
-        asked(
-            kind,
-            random.randint(0, 11),
-            settings,
-            length=random.randint(1, longest),
-            prefix=random.choices(range(1, VOCABULARY), k=random.choice((0, 0, 1, 4))),
-        )
-        for kind in random.sample(range(KINDS), count)
-    ]
+def asked(kind: int, most: int, settings: SearchSettings, *, length: int = 1) -> Request:
+    return Request([kind] + [1] * (length - 1), most, settings)
 
 
 def alone(model: Seq2Seq, request: Request) -> list[Hypothesis]:
@@ -93,23 +76,6 @@ def at_random(requests: Sequence[Request], last: int) -> list[tuple[int, Request
 
 def at_once(requests: Sequence[Request]) -> list[tuple[int, Request]]:
     return [(0, request) for request in requests]
-
-
-@pytest.mark.parametrize("draws", [1, 3])
-def test_samples_are_drawn_from_the_right_request(seed: int, draws: int) -> None:
-    random.seed(seed)
-    model, requests = watched(), random_requests(SearchSettings(n_best=draws, sampling=Sampling(seed=seed)))
-    found = run(Engine(model, batch_tokens=60), at_random(requests, 20))
-    for request, (_, hypotheses) in zip(requests, found, strict=True):
-        assert hypotheses == alone(model, request)
-        assert len(hypotheses) == draws
-        assert hypotheses == sorted(hypotheses, key=lambda one: -one.score)
-        for hypothesis in hypotheses:
-            assert hypothesis.ids[: len(request.prefix)] == request.prefix
-            assert hypothesis.finished or len(hypothesis.ids) == request.limit
-            ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
-            exact = math.fsum(log_probabilities(model, request.source[0], ids))
-            assert hypothesis.log_probability == pytest.approx(exact, abs=1e-9)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -144,18 +110,6 @@ def test_free_slots_are_left_out_when_they_are_many(seed: int) -> None:
     requests = [asked(kind, 2 if kind < 15 else 9, searched(1)) for kind in range(20)]
     assert len(run(Engine(model, batch_tokens=1000), at_once(requests))) == 20
     assert [len(rows) for rows in model.rows] == [20] * 3 + [5] * 7
-
-
-def test_an_engine_that_has_done_its_work_takes_more(seed: int) -> None:
-    random.seed(seed)
-    model, (first, second, *_) = watched(), random_requests(searched(3))
-    engine = Engine(model, batch_tokens=100)
-    assert not engine.busy
-    assert engine.step() == []
-    for request in (first, second, first):
-        ((_, found),) = run(engine, [(0, request)])
-        assert found == alone(model, request)
-        assert (engine.busy, engine.active, engine.waiting) == (False, 0, 0)
 
 
 # ---- prompts
@@ -218,17 +172,6 @@ def test_texts_go_on_where_their_prompts_end(writer: LanguageModel, seed: int) -
     found = run(Engine(writer, batch_tokens=random.choice((1, 40, 1000))), at_random(texts, 20))
     for text, (_, (hypothesis,)) in zip(texts, found, strict=True):
         assert (hypothesis.ids, hypothesis.finished) == gone_on(writer, text)
-
-
-def test_beams_of_texts_are_those_of_each_alone(writer: LanguageModel, seed: int) -> None:
-    random.seed(seed)
-    texts = random_texts(searched(3, n_best=2), 17)
-    found = run(Engine(writer, batch_tokens=90), at_random(texts, 20))
-    for text, (_, together) in zip(texts, found, strict=True):
-        apart = alone(writer, text)
-        assert [(each.ids, each.finished) for each in together] == [(each.ids, each.finished) for each in apart]
-        scores = [[each.score for each in hypotheses] for hypotheses in (together, apart)]
-        assert scores[0] == pytest.approx(scores[1], abs=1e-9)
 
 
 def test_what_is_read_first_is_said_for_each(seed: int) -> None:

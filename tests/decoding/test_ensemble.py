@@ -59,16 +59,10 @@ def test_what_is_impossible_for_one_member_is_not_for_all(seed: int) -> None:
     assert float(logits.exp().sum()) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    ("vocab", "source_padding", "message"),
-    [
-        (7, 97, "share their vocabularies: model 1 has 6 target ids, model 2 has 8;"),
-        (5, 89, "share their vocabularies: model 1 has 98 source ids, model 2 has 90;"),
-    ],
-)
-def test_other_vocabularies_are_refused(vocab: int, source_padding: int, message: str) -> None:
+@pytest.mark.parametrize(("vocab", "source_padding"), [(7, 97), (5, 89)])
+def test_other_vocabularies_are_refused(vocab: int, source_padding: int) -> None:
     other = TableModel(torch.zeros(1, 1009, vocab), source_padding)
-    with pytest.raises(UserError, match=message):
+    with pytest.raises(UserError, match=r"share their vocabularies: model 1 has .*, model 2 has .* the same tokenizer"):
         Ensemble([random_model(1, 5), other])
 
 

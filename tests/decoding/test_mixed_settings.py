@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from limelight.decoding.engine import ROWS, SOURCES, Engine, Kind, Outcome
+from limelight.decoding.engine import ROWS, SOURCES, Engine, Outcome
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
@@ -114,8 +114,8 @@ def test_the_lanes_share_one_budget(seed: int, budget: int, monkeypatch: pytest.
         leaving = [outcome.id for outcome in engine.step()]
         active = [numbers[number] for number in (*leaving, *in_lanes(engine))]
         assert engine.active == len(active) - len(leaving)
-        kinds = {kind: [each for each in active if Kind.of(each) == kind] for kind in map(Kind.of, active)}
-        tokens = sum(kind.width * len(each) * max(len(one.source) for one in each) for kind, each in kinds.items())
+        lanes = [[each for each in active if each.width == width] for width in {each.width for each in active}]
+        tokens = sum(each[0].width * len(each) * max(len(one.source) for one in each) for each in lanes)
         assert len(active) == 1 or (tokens <= budget and len(active) <= 19)
         assert sum(request.width for request in active) <= 40
         most, decided = max(most, len(active)), decided + len(leaving)
@@ -303,14 +303,6 @@ GOOD = Request([1, 2], 5)
         (replace(GOOD, source=[-1]), "the source has an id outside 0 to 96"),
         (replace(GOOD, prefix=(0,)), "the prefix forces the id 0: a token is an id from 0 to 6 other than 0, the end"),
         (replace(GOOD, prefix=(7,)), "the prefix forces the id 7"),
-        (replace(GOOD, settings=SearchSettings(beam_size=0)), "beam_size must be at least 1"),
-        (replace(GOOD, settings=SearchSettings(n_best=2)), r"n_best must be from 1 to beam_size \(1\), not 2"),
-        (replace(GOOD, settings=SearchSettings(length_penalty=11.0)), "length_penalty must be from 0 .* to 10, not 11"),
-        (
-            replace(GOOD, settings=SearchSettings(beam_size=3, sampling=Sampling())),
-            "beam_size=3, n_best=1: sampling has a beam_size of 1, and n_best draws",
-        ),
-        (replace(GOOD, settings=SearchSettings(n_best=0, sampling=Sampling())), "beam_size=1, n_best=0: sampling"),
     ],
 )
 def test_a_request_that_cannot_be_searched_never_reaches_the_others(seed: int, request_: Request, message: str) -> None:

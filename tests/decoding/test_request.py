@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from limelight.config import DecodingConfig
-from limelight.decoding.request import SearchOptions, search_settings
+from limelight.decoding.request import SearchOptions, SearchSettings, length_penalty, search_settings
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 
@@ -48,6 +49,19 @@ def test_the_beam_holds_what_is_wanted_and_nothing_of_it_is_pruned() -> None:
 def test_the_length_limit() -> None:
     assert search_settings(OWN, {}).max_length(10) == 43
     assert search_settings(OWN, {"max_length_factor": 0.5, "max_length_extra": 1}).max_length(7) == 4
+
+
+def test_the_length_penalty_is_equation_14_and_without_its_offset_a_power() -> None:
+    lengths, alphas = np.array([1.0, 7.0, 19.0, 31.0]), np.array([0.6, 1.0, 0.5, 2.0])
+    assert length_penalty(lengths, alphas, np.full(4, 5.0)).tolist() == pytest.approx([1.0, 2.0, 2.0, 36.0])
+    assert length_penalty(lengths, alphas, np.zeros(4)).tolist() == pytest.approx((lengths**alphas).tolist())
+    assert length_penalty(0.0, 1.0, 0.0) == 1.0  # no token, and nothing is divided by zero
+
+
+@pytest.mark.parametrize("wrong", [{"n_best": 2}, {"beam_size": 0}, {"beam_size": 3, "sampling": Sampling()}])
+def test_settings_that_exclude_each_other_are_refused(wrong: dict) -> None:
+    with pytest.raises(UserError, match="n_best"):
+        SearchSettings(**wrong)
 
 
 def test_what_was_used_is_told_and_nothing_else() -> None:

@@ -137,13 +137,6 @@ def test_a_size_that_means_nothing_is_refused(value: object) -> None:
         no_repeat_ngram(value)
     with pytest.raises(UserError, match="no_repeat_ngram must be"):
         search_settings(DecodingConfig(), {"no_repeat_ngram": value})  # type: ignore[typeddict-item]
-    with pytest.raises(UserError, match="no_repeat_ngram must be"):
-        Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_repeat_ngram", value),))))
-
-
-def test_a_rule_that_is_not_there_is_refused(seed: int) -> None:
-    with pytest.raises(UserError, match="unknown rule 'no_rhymes'; rules are no_repeat_ngram"):
-        Engine(random_model(1, 5)).submit(Request([0], 5, SearchSettings(rules=(("no_rhymes", 3),))))
 
 
 # ---- an option of one's own: this function, and the row in the first line of the test below
@@ -171,32 +164,6 @@ def test_a_new_option_is_a_function_and_a_row(seed: int, beam_size: int, monkeyp
     assert min(len(found.tokens) for found in free) < 7 <= min(len(found.tokens) for found in long)
     prepared = one.prepare(texts, beam_size=beam_size, min_tokens=7)  # type: ignore[call-arg]
     assert all(each.request and each.request.settings.to_dict()["min_tokens"] == 7 for each in prepared)
-
-
-@pytest.mark.parametrize("beam_size", [1, 2])
-def test_a_rule_that_fails_fails_its_request_alone(seed: int, beam_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def breaks_at(count: int) -> Rule:
-        def rule(tokens: np.ndarray, factors: np.ndarray) -> None:
-            if tokens.shape[1] == count:
-                raise ZeroDivisionError(f"at {count}")
-
-        return rule
-
-    monkeypatch.setitem(RULES, "breaks_at", breaks_at)
-    model = random_model(7, 5)
-    model.logits[..., 0] = -60
-    settings = [SearchSettings(beam_size=beam_size, rules=(("breaks_at", at),) if at else ()) for at in (0, 2, 0, 4)]
-    requests = [Request([kind], 6, each) for kind, each in enumerate(settings)]
-    engine = Engine(model)
-    for request in requests:
-        engine.submit(request)
-    found = {}
-    while engine.busy:
-        found.update({number: (hypotheses, error) for number, hypotheses, error in engine.step()})
-    for number in (0, 2):
-        assert found[number] == (decode_batch(model, [requests[number]])[0], None)
-    assert [str(found[number][1]) for number in (1, 3)] == ["at 2", "at 4"]
-    assert torch.isfinite(model.logits).all()
 
 
 @pytest.mark.parametrize("how", HOW)

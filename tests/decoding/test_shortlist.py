@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from limelight.config import DecodingConfig, TransformerConfig
-from limelight.decoding.engine import Engine, Outcome
+from limelight.decoding.engine import Engine
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -21,7 +21,7 @@ from limelight.models.families import build_model
 from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import MAX_CANDIDATES, Shortlist
-from tests.decoding.fakes import Characters, TableModel, characters, random_model
+from tests.decoding.fakes import TableModel, characters, random_model
 from tests.decoding.test_real_models import MODELS, built
 
 KINDS, VOCABULARY = 5, 17
@@ -185,37 +185,9 @@ def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: 
         assert found == alone
 
 
-def drained(engine: Engine) -> list[Outcome]:
-    outcomes = []
-    while engine.busy:
-        outcomes += engine.step()
-    return outcomes
-
-
-@pytest.mark.parametrize(
-    ("listed", "message"),
-    [
-        ([1, 4], "the shortlist lacks the id 0: it has to include the end, the prefix and phrases"),
-        ([0, 1, 4], "the shortlist lacks the id 7"),
-        ([0, 7, 4], "the ids of a shortlist must be ascending, from 0 to at most 16"),
-        ([0, 7, 17], "the ids of a shortlist must be ascending"),
-        ([0, 7, 7], "the ids of a shortlist must be ascending"),
-    ],
-)
-def test_a_list_that_cannot_be_searched_is_refused(seed: int, listed: list[int], message: str) -> None:
-    model = scored()
-    engine = Engine(model, short=ShortOutput(model, whole(model), "fp32"))
-    with pytest.raises(UserError, match=message):
-        engine.submit(Request([1], 5, prefix=(7,), shortlist=np.array(listed)))
+def test_an_engine_that_scores_all_tokens_takes_no_list(seed: int) -> None:
     with pytest.raises(UserError, match="the request has a shortlist, and this engine scores all tokens"):
-        Engine(model).submit(Request([1], 5, shortlist=np.array([0, 1])))
-
-
-class Many(Characters):
-    size, padding = 5000, 4999
-
-    def pieces(self, ids):
-        return [str(piece) for piece in ids]
+        Engine(scored()).submit(Request([1], 5, shortlist=np.array([0, 1])))
 
 
 @pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])

@@ -113,6 +113,17 @@ def test_int8_is_exact_where_the_numbers_are_steps(seed: int, kind: type) -> Non
 
 
 @torch.inference_mode()
+@pytest.mark.parametrize("kind", [Fp32Linear, Bf16Linear, *INTEGER])
+def test_some_outputs_are_those_of_the_whole_layer(inputs: Tensor, weight: Tensor, bias: Tensor, kind: type) -> None:
+    layer = kind(weight, bias)
+    expected = layer(inputs)
+    for count in (1, 7, 16, 33, OUTPUTS):
+        ids = torch.randperm(OUTPUTS)[:count].sort().values
+        torch.testing.assert_close(layer.some(ids)(inputs), expected[..., ids], rtol=1e-5, atol=1e-6)
+    assert torch.equal(layer(inputs), expected)  # choosing has left it as it was
+
+
+@torch.inference_mode()
 @pytest.mark.parametrize("kind", INTEGER)
 def test_no_rows_are_no_outputs(weight: Tensor, kind: type) -> None:
     assert kind(weight, None)(torch.zeros(2, 0, INPUTS)).shape == (2, 0, OUTPUTS)
@@ -126,18 +137,6 @@ def test_fp32_shares_its_weights_and_the_others_leave_them_alone(weight: Tensor)
         assert list(kind(trained, None).parameters()) == []
     assert torch.equal(trained, before)
     assert trained.requires_grad
-
-
-@pytest.mark.parametrize(
-    ("precision", "kind"), [("fp32", Fp32Linear), ("bf16", Bf16Linear), ("int8", CompiledInt8Linear)]
-)
-def test_a_precision_has_its_layer(precision: str, kind: type) -> None:
-    assert linear_of(precision) is kind
-
-
-def test_an_unknown_precision_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown precision 'fp16'; choose from fp32, bf16, int8"):
-        linear_of("fp16")
 
 
 def test_int8_needs_numba_and_instructions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,16 +37,6 @@ def test_special_ids_come_from_the_vocabularies() -> None:
     assert (model.end_id, model.start_id, model.source_padding, model.target_padding) == (0, 28, 30, 28)
 
 
-def test_impossible_heads_are_refused() -> None:
-    with pytest.raises(UserError, match="d_model=12 cannot be split over heads=5"):
-        make_model(TransformerConfig(**{**SMALL, "heads": 5}))
-
-
-def test_rotary_with_odd_heads_is_refused() -> None:
-    with pytest.raises(UserError, match="the head size must be even, not 3"):
-        make_model(TransformerConfig(**SMALL, positions="rotary", head_size=3))
-
-
 def test_each_part_of_the_paper_has_its_width() -> None:
     """Keys and values of their own widths (Vaswani et al. 2017, table 3, row B) in every attention that there is."""
     shapes = {"query_proj": (6, 12), "key_proj": (6, 12), "value_proj": (15, 12), "out_proj": (12, 15)}
@@ -109,9 +99,3 @@ def test_a_device_that_is_not_there_is_refused(
     )
     with pytest.raises(UserError, match=message):
         choose_device(name)
-
-
-def test_a_refusal_names_what_the_caller_was_given(gpus: Callable[[int], None]) -> None:
-    gpus(0)
-    with pytest.raises(UserError, match=r"^--device cuda:3: this .* use one of them, or --device auto$"):
-        choose_device("cuda:3", setting="--device ")

@@ -18,7 +18,6 @@ from limelight.config.models import LearnsFrom, ModelSection, Width
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.models import families
-from limelight.models.cache import put_rows
 from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, resolve, use_of
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.pipelines.translator import Translator
@@ -85,15 +84,6 @@ class Mean(Memory, State):
 
     mean: Tensor
     source_valid: Tensor
-
-    def reorder(self, parents: Tensor) -> "Mean":
-        return self
-
-    def keep(self, sentences: Tensor) -> "Mean":
-        return Mean(self.mean[sentences], self.source_valid)
-
-    def admit(self, fresh: "Mean", places: Tensor) -> "Mean":
-        return Mean(put_rows(self.mean, fresh.mean, places), self.source_valid)
 
 
 class Toy(Seq2Seq[Mean, Mean]):

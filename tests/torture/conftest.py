@@ -4,7 +4,7 @@
 `benchmarks/results/torture.md`, where the rows of checks that were not run stay.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,6 @@ Measured = Callable[..., None]
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the full figures are asked for."""
     return bool(request.config.getoption("--torture"))
-
-
-@pytest.hookimpl(tryfirst=True)  # before a selection by markers
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """What is only run in full measures seconds."""
-    for item in items:
-        if "in_full_only" in getattr(item, "fixturenames", ()):
-            item.add_marker("timed")
-
-
-@pytest.fixture
-def in_full_only(full: bool) -> None:
-    """For what takes long, or is measured in seconds: a machine that is busy with other things would fail it."""
-    if not full:
-        pytest.skip("only with --torture")
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The service under a crowd that does everything at once, told to end, and with engines that are killed; S2 to S8, X1.
+"""The service under a crowd that does everything at once, and with engines that are killed.
 
 What is asked of one request at a time is in `tests/serving`.
 """
@@ -11,27 +11,21 @@ import re
 import signal
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
-import torch
 
 from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
-from limelight.serving import server
 from limelight.serving.engine import Engine
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
-from limelight.serving.logs import Log
 from limelight.serving.openapi import APIS
 from limelight.serving.pool import Pool
-from limelight.serving.server import Plan, run_service
 from tests.forked import PROCESSES
 from tests.interop.helpers import ENGLISH, make_stored, make_tokenizers, transformer
 from tests.serving.helpers import PHRASES, Answered, Running, ThreadLink, at_work, carrying, loader, running, wait_until
@@ -298,7 +292,7 @@ def test_a_crowd_with_every_habit(full: bool, seed: int, measured: Measured) -> 
     measured("S11", "received = accepted, rejected, canceled, failed or in progress", held=sums[True], of=sums.total())
 
 
-# ---- the end
+# ---- an engine that is killed
 
 
 @pytest.fixture(scope="module")
@@ -315,90 +309,6 @@ def expected(folder: str) -> dict[str, str]:
     """What it says alone."""
     alone = load_translator(folder, precision="fp32")
     return {text: alone.translate(text).text for text in ENGLISH}
-
-
-class Ended(NamedTuple):
-    """How a service ended that was told to under load."""
-
-    code: int | None
-    answered: int
-    """Requests with an answer that is right."""
-    lost: int
-    """Those that the service had taken and did not answer, or that got something else."""
-    free: bool
-    """Whether its port can be had again."""
-    children: int
-    """Processes of engines that are left."""
-
-
-def serve_alone(folder: str, log: Path) -> None:
-    """What `limelight serve` runs."""
-    torch.set_num_threads(1)
-    with log.open("w", encoding="utf-8") as stream:
-        plan = Plan({"one": Loading(folder, precision="fp32")}, port=0, drain_seconds=FOR_ALL)
-        asyncio.run(run_service(plan, Log(stream)))
-
-
-def logged(path: Path, event: str) -> list[dict[str, Any]]:
-    """The whole lines of a log that tell of this."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
-    return [line for line in (json.loads(each) for each in lines if each.endswith("\n")) if line["event"] == event]
-
-
-def ended_under_load(folder: str, expected: dict[str, str], log: Path) -> Ended:
-    """A service in a process of its own, SIGTERM after a few answers while eight clients ask."""
-    process = PROCESSES.Process(target=serve_alone, args=(folder, log))
-    process.start()
-    try:
-        wait_until(lambda: bool(logged(log, "engine_ready")), FOR_ALL)
-        port, seen = logged(log, "listening")[0]["port"], Counter[str]()
-        service = Running(None, port, None, None)  # type: ignore[arg-type]
-
-        def ask(place: int) -> None:
-            text = random.choice(ENGLISH)
-            try:
-                answer = service.send("POST", "/api/v1/translate", {"text": text}, seconds=FOR_ALL)
-                right = answer.status == 200 and answer.value["translations"][0]["text"] == expected[text]
-                seen["right" if right else str(answer.status)] += 1
-            except OSError:
-                time.sleep(0.01)
-
-        with clients(8, ask):
-            wait_until(lambda: seen["right"] >= 8, FOR_ALL)
-            assert process.pid is not None
-            os.kill(process.pid, signal.SIGTERM)
-            wait_until(lambda: bool(logged(log, "draining")) or not process.is_alive(), FOR_ALL)
-            ready = 0
-            with suppress(OSError):
-                ready = service.get("/api/v1/health/ready").status
-            assert ready in (0, 503)
-            process.join(FOR_ALL)
-    finally:
-        code = process.exitcode
-        process.kill()  # also after a failure: the run of the tests would wait for it
-    children = sum(os.path.exists(f"/proc/{line['pid']}") for line in logged(log, "engine_ready") if line["pid"])
-    try:
-        server.listen("127.0.0.1", port).close()
-        free = True
-    except Exception:
-        free = False
-    given = Counter(str(line["status"]) for line in logged(log, "request") if "/translate" in line["path"])
-    lost = sum(count for status, count in given.items() if status not in ("200", "503"))
-    lost += sum(line["unanswered"] for line in logged(log, "drained")) + abs(given["200"] - seen["right"])
-    return Ended(code, seen["right"], lost, free, children)
-
-
-def test_told_to_end_it_answers_what_it_has_taken(
-    full: bool, folder: str, expected: dict[str, str], measured: Measured, tmp_path: Path
-) -> None:
-    number = 30 if full else 1
-    found = [ended_under_load(folder, expected, tmp_path / f"{place}.log") for place in range(number)]
-    held = sum(ended == (0, ended.answered, 0, True, 0) for ended in found)
-    note = f"{sum(each.answered for each in found):,} answers"
-    measured("S4", "SIGTERM under load: all answered, exit code 0, the port free", held=held, of=number, note=note)
-
-
-# ---- an engine that is killed
 
 
 def test_a_killed_engine_is_replaced_and_others_do_not_notice(

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from limelight.attention.scores import dot, scaled_dot
+from limelight.attention.scores import scaled_dot
 from limelight.shapes import Bool, Float
 
 
@@ -73,9 +73,9 @@ def attend(
         key.
     """
     biased = may_attend is not None and may_attend.dtype != torch.bool
-    scale = None if want_weights or biased or factors is not None else _fused_scale(score, queries)
-    if scale is not None and _fused_pays(queries, keys):
-        return _fused(queries, keys, values, scale=scale, may_attend=may_attend, causal=causal), None
+    is_fused = score is scaled_dot and factors is None and not (want_weights or biased)
+    if is_fused and _fused_pays(queries, keys):
+        return _fused(queries, keys, values, may_attend=may_attend, causal=causal), None
 
     if causal:
         may_attend = _with_causal(may_attend, queries, keys)
@@ -92,14 +92,10 @@ class Attend(nn.Module):
         queries: Float[Tensor, "... query query_size"],
         keys: Float[Tensor, "... key key_size"],
         values: Float[Tensor, "... key value_size"],
-        *,
-        score: ScoreFunction,
-        may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
-        causal: bool = False,
-        factors: Float[Tensor, "... query key"] | None = None,
+        **options: Any,
     ) -> Float[Tensor, "... query value_size"]:
-        """The context of each query."""
-        return attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal, factors=factors)[0]
+        """The context of each query; options as for `attend`."""
+        return attend(queries, keys, values, **options)[0]
 
 
 def _softmax(
@@ -133,20 +129,7 @@ def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
     return queries.shape[-2] > MAX_UNFUSED_QUERIES and not short
 
 
-def _fused_scale(score: ScoreFunction, queries: Tensor) -> float | None:
-    """The factor with which the fused kernel computes this score; None if it cannot.
-
-    Only the two functions are recognized, not `Score` modules: those belong to recurrent models, which have one head as
-    wide as their state. There two products are up to twice as fast as the kernel, forward and backward.
-    """
-    if score is scaled_dot:
-        return queries.shape[-1] ** -0.5
-    return 1.0 if score is dot else None
-
-
-def _fused(
-    queries: Tensor, keys: Tensor, values: Tensor, *, scale: float, may_attend: Tensor | None, causal: bool
-) -> Tensor:
+def _fused(queries: Tensor, keys: Tensor, values: Tensor, *, may_attend: Tensor | None, causal: bool) -> Tensor:
     """The fused kernel: memory grows linearly with length, as the weights are never stored.
 
     There is no dropout on the weights: on a CPU it silently switches the kernel to the quadratic path.
@@ -154,30 +137,18 @@ def _fused(
     square = queries.shape[-2] == keys.shape[-2]
     if causal and (may_attend is not None or not square):
         may_attend, causal = _with_causal(may_attend, queries, keys), False
-    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=scale)
+    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal)
     if may_attend is None:
         return context
     return context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
 
 
 def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:
-    """torch's fused kernel; on a CPU always in at least fp32 and with queries, keys and values of one width.
-
-    Its bf16 form takes four times as long there: at 20 positions 26 ms forward and backward against 7 with the casts.
-    Values of another width than keys would silently select the quadratic path, so the narrower ones are padded with
-    zeros, which change no score and no sum. On a GPU torch has a kernel for them.
-    """
+    """torch's fused kernel; on a CPU always in at least fp32, as its bf16 form takes four times as long there: at 20
+    positions 26 ms forward and backward against 7 with the casts."""
     if queries.device.type != "cpu":
         return functional.scaled_dot_product_attention(queries, keys, values, **options)
     precision = torch.promote_types(queries.dtype, torch.float32)
-    width = max(queries.shape[-1], values.shape[-1])
     with torch.autocast("cpu", enabled=False):
-        q, k, v = (_zero_padded(part.to(precision), width) for part in (queries, keys, values))
-        context = functional.scaled_dot_product_attention(q, k, v, **options)
-    return context[..., : values.shape[-1]].to(queries.dtype)
-
-
-def _zero_padded(vectors: Tensor, width: int) -> Tensor:
-    """Zero-pad the last axis to `width`."""
-    missing = width - vectors.shape[-1]
-    return functional.pad(vectors, (0, missing)) if missing else vectors
+        q, k, v = (part.to(precision) for part in (queries, keys, values))
+        return functional.scaled_dot_product_attention(q, k, v, **options).to(queries.dtype)

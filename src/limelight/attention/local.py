@@ -13,26 +13,14 @@ position as p_t then.
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.scores import PositionalScore, dot
+from limelight.attention.scores import General, PositionalScore, dot
 from limelight.shapes import Float, Int
 
 
-class LocalMonotonic(PositionalScore):
+class LocalMonotonic(PositionalScore, General):
     """`general` within `window` positions (D) of the query's own position, and no other keys."""
 
-    equal_sizes = False
     window = 10
-
-    def __init__(self, query_size: int, key_size: int) -> None:
-        super().__init__()
-        self.key_proj = nn.Linear(key_size, query_size, bias=False)
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "LocalMonotonic":
-        return cls(query_size, key_size)
-
-    def prepare(self, keys: Tensor) -> Tensor:
-        return self.key_proj(keys)
 
     def centers(
         self, queries: Float[Tensor, "... query size"], positions: Int[Tensor, "... query 1"], last: Int[Tensor, "..."]
@@ -53,13 +41,9 @@ class LocalPredictive(LocalMonotonic):
     in_self_attention = False
 
     def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
-        super().__init__(query_size, key_size)
+        super().__init__(query_size, key_size, hidden)
         self.position_proj = nn.Linear(query_size, hidden, bias=False)
         self.position = nn.Linear(hidden, 1, bias=False)
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "LocalPredictive":
-        return cls(query_size, key_size, hidden)
 
     def centers(self, queries: Tensor, positions: Tensor, last: Tensor) -> Tensor:
         return (last + 1) * self.position(torch.tanh(self.position_proj(queries))).sigmoid()

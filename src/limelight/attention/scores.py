@@ -44,7 +44,12 @@ def scaled_dot(
 
 
 class Score(nn.Module, ABC):
-    """Base class of scores as modules. A score without weights needs only `compare`."""
+    """Base class of scores as modules. A score without weights needs only `compare`.
+
+    Args:
+        query_size, key_size: widths of queries and keys.
+        hidden: width of an inner layer.
+    """
 
     equal_sizes = True
     """Whether queries and keys must have the same size, as in a dot product."""
@@ -53,10 +58,8 @@ class Score(nn.Module, ABC):
     in_self_attention = True
     """Whether it can compare the positions of one sequence, whose length is unknown while it is written."""
 
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "Score":
-        """A score with new weights for queries and keys of these sizes; `hidden` is the width of an inner layer."""
-        return cls()
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__()
 
     def prepare(self, keys: Tensor) -> Tensor:
         """The part of the score that does not depend on the query."""
@@ -147,13 +150,9 @@ class General(Score):
 
     equal_sizes = False
 
-    def __init__(self, query_size: int, key_size: int) -> None:
-        super().__init__()
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__(query_size, key_size, hidden)
         self.key_proj = nn.Linear(key_size, query_size, bias=False)
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "General":
-        return cls(query_size, key_size)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
@@ -168,14 +167,10 @@ class Additive(Score):
     equal_sizes = False
 
     def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
-        super().__init__()
+        super().__init__(query_size, key_size, hidden)
         self.query_proj = nn.Linear(query_size, hidden, bias=False)
         self.key_proj = nn.Linear(key_size, hidden, bias=False)
         self.energy = nn.Linear(hidden, 1, bias=False)
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "Additive":
-        return cls(query_size, key_size, hidden)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
@@ -194,16 +189,13 @@ class Concat(Score):
     """
 
     equal_sizes = False
+    has_bias = False
 
-    def __init__(self, query_size: int, key_size: int, hidden: int, bias: bool = False) -> None:
-        super().__init__()
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__(query_size, key_size, hidden)
         self.query_size = query_size
-        self.mix = nn.Linear(query_size + key_size, hidden, bias=bias)
+        self.mix = nn.Linear(query_size + key_size, hidden, bias=self.has_bias)
         self.energy = nn.Linear(hidden, 1, bias=False)
-
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "Concat":
-        return cls(query_size, key_size, hidden)
 
     def prepare(self, keys: Tensor) -> Tensor:
         return nn.functional.linear(keys, self.mix.weight[:, self.query_size :], self.mix.bias)
@@ -217,8 +209,8 @@ class NormalizedDot(Score):
     """g q . k for queries and keys of length 1, with a learned factor g (Henry et al. 2020, "Query-Key Normalization
     for Transformers"): scores are bounded, so that training is stable at high rates."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
+        super().__init__(query_size, key_size, hidden)
         self.factor = nn.Parameter(torch.tensor(10.0))
 
     def prepare(self, keys: Tensor) -> Tensor:
@@ -231,9 +223,7 @@ class NormalizedDot(Score):
 class ConcatBias(Concat):
     """`Concat` with its bias."""
 
-    @classmethod
-    def build(cls, query_size: int, key_size: int, hidden: int) -> "ConcatBias":
-        return cls(query_size, key_size, hidden, bias=True)
+    has_bias = True
 
 
 register_score = SCORES.register
@@ -251,7 +241,7 @@ def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score
             f"score {name!r} needs queries and keys of the same size, not {query_size} and {key_size}; "
             "take 'general', 'concat' or 'additive', or make the sizes equal"
         )
-    return score.build(query_size, key_size, hidden)
+    return score(query_size, key_size, hidden)
 
 
 def build_head_score(name: str, size: int) -> Callable[[Tensor, Tensor], Tensor]:

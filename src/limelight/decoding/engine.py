@@ -1,23 +1,20 @@
 """Continuous batching: one engine decodes requests with different settings together, batch-invariantly.
 
-Requests with the same kind of search and the same width share a lane, which takes each step for all of them in one
+Requests of the same width share a lane, which takes each step for all of them in one
 batch; a step of the engine is one step of every lane. Requests join and leave between steps: a decided request releases
 its slot in the decoder's state immediately, and the next one takes it without copying the other slots. The result of a
 request depends only on the request itself.
 """
 
-import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from limelight.batching.batch import pad_rows
-from limelight.decoding.beam import BeamSearch
-from limelight.decoding.greedy import PathSearch
 from limelight.decoding.host import NotANumberError, Truths
 from limelight.decoding.request import Hypothesis, Request, check_request, length_penalty
 from limelight.decoding.search import Search, gains
@@ -34,18 +31,9 @@ FREE_SHARE = 4
 class Kind(NamedTuple):
     """The properties that the requests of a lane share."""
 
-    search: Literal["beam", "path"]
     width: int
     listed: bool
     """Whether they have shortlists."""
-
-    @classmethod
-    def of(cls, request: Request) -> "Kind":
-        """The kind of a request: greedy search and sampling are paths; beam search and requests with phrases to include
-        are beams."""
-        settings = request.settings
-        path = settings.sampling is not None or (settings.beam_size == 1 and not request.constraints.include)
-        return cls("path" if path else "beam", request.width, request.shortlist is not None)
 
 
 class Entry(NamedTuple):
@@ -53,7 +41,11 @@ class Entry(NamedTuple):
 
     id: int
     request: Request
-    kind: Kind
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of the request."""
+        return Kind(self.request.width, self.request.shortlist is not None)
 
 
 class Outcome(NamedTuple):
@@ -70,11 +62,8 @@ class Lane:
     """The requests of one kind that are being decoded."""
 
     def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, utf8: Utf8 | None) -> None:
-        make = BeamSearch if kind.search == "beam" else PathSearch
         self.model, self.width, self._short = model, kind.width, short
-        self.search: Search = make(
-            kind.width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8
-        )
+        self.search = search_for(model, kind.width, utf8)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
         self._slots = 0
@@ -109,20 +98,10 @@ class Lane:
             self.entries = {}
             return outcomes + [Outcome(number, [], error) for number in lost]
 
-    def cancel(self, id: int) -> bool:
-        """Release the slot of a request; it has no outcome. Returns whether it was in this lane."""
-        slots = self._slots_of(id)
-        self.search.open[slots] = False
-        self._release(slots)
-        return bool(slots)
-
-    def partial(self, id: int, since: int) -> Hypothesis | None:
-        """The most probable active hypothesis of a request, from `since` on; None for one of another lane."""
-        return next((self.search.partial(slot, since) for slot in self._slots_of(id)), None)
-
-    def _slots_of(self, id: int) -> list[int]:
-        """The slot of a request; empty for one of another lane."""
-        return [slot for slot, entry in self.entries.items() if entry.id == id]
+    def cancel(self, slot: int) -> None:
+        """Release the slot of a request; it has no outcome."""
+        self.search.open[slot] = False
+        self._release([slot])
 
     @property
     def _free(self) -> list[int]:
@@ -154,10 +133,11 @@ class Lane:
         """One step of all requests; the decided and the failed ones release their slots."""
         if self._state is None:
             return []
-        self._state, decided, failed = take_step(self.model, self.search, self._state, self._output, self._device)
+        self._state, decided = take_step(self.model, self.search, self._state, self._output, self._device)
+        unsound = self.search.unsound
         outcomes = [Outcome(self.entries[slot].id, self.search.results(slot)) for slot in decided]
-        outcomes += [Outcome(self.entries[slot].id, [], error) for slot, error in failed.items()]
-        self._release([*decided, *failed])
+        outcomes += [Outcome(self.entries[slot].id, [], NotANumberError()) for slot in unsound]
+        self._release([*decided, *unsound])
         return outcomes
 
     def _release(self, slots: Sequence[int]) -> None:
@@ -180,29 +160,34 @@ class Lane:
         self._state = self._state.keep(torch.from_numpy(slots).to(self._device))
 
 
+def search_for(model: Seq2Seq, width: int, utf8: Utf8 | None = None) -> Search:
+    """A search for requests to a model, with `width` hypotheses each."""
+    return Search(width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8)
+
+
 def take_step(
     model: Seq2Seq, search: Search, state: State, output: Output, device: torch.device
-) -> tuple[State, list[int], dict[int, Exception]]:
-    """Decode one position of every active hypothesis. Returns the new state, the decided slots, and slot -> exception
-    for failed ones, which are no longer open."""
+) -> tuple[State, list[int]]:
+    """Decode one position of every active hypothesis. Returns the new state and the decided slots; `search.unsound` are
+    slots that failed."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
     log_probabilities = normalized(output.logits(features, active))
-    failed = search.restrict(log_probabilities, active, output.ids)
+    search.restrict(log_probabilities, active, output.ids)
     parents, decided = search.advance(log_probabilities, active, output.ids)
-    if parents is not None:
+    if search.width > 1:
         state = state.reorder(torch.from_numpy(parents).to(device))
-    return state, decided.tolist(), {**dict.fromkeys(search.unsound, NotANumberError()), **failed}
+    return state, decided.tolist()
 
 
 def search_from(model: Seq2Seq, memory: Memory, search: Search) -> None:
-    """Take all steps of a search whose requests have this memory. Raises the first error of a request."""
+    """Take all steps of a search whose requests have this memory. Raises `NotANumberError`."""
     device = memory.source_valid.device
     state, output = model.start(memory, search.width), Output(model.project)
     while search.open.any():
-        state, _, failed = take_step(model, search, state, output, device)
-        for error in failed.values():
-            raise error
+        state, _ = take_step(model, search, state, output, device)
+        if search.unsound:
+            raise NotANumberError
 
 
 BATCH_TOKENS = 16384
@@ -269,7 +254,7 @@ class Engine:
         self._require_positions(request)
         number = next(self._numbers)
         queue = self._plain if self.model.searches and request.is_plain else self._waiting
-        (queue.appendleft if first else queue.append)(Entry(number, request, Kind.of(request)))
+        (queue.appendleft if first else queue.append)(Entry(number, request))
         return number
 
     def change_form(self, model: Seq2Seq, short: ShortOutput | None) -> None:
@@ -321,17 +306,23 @@ class Engine:
                 if entry.id == number:
                     queue.remove(entry)
                     return True
-        for kind, lane in self._lanes.items():
-            if lane.cancel(number):
-                if not lane.entries:
-                    del self._lanes[kind]
-                return True
-        return False
+        if found := self._find(number):
+            lane, slot = found
+            lane.cancel(slot)
+            self._lanes = {kind: each for kind, each in self._lanes.items() if each.entries}
+        return found is not None
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
         """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
         is decided or unknown. With a beam wider than 1 its tokens may change from step to step."""
-        return next(filter(None, (lane.partial(number, since) for lane in self._lanes.values())), None)
+        found = self._find(number)
+        return None if found is None else found[0].search.partial(found[1], since)
+
+    def _find(self, number: int) -> tuple[Lane, int] | None:
+        """The lane and the slot of an active request."""
+        slots = ((lane, slot) for lane in self._lanes.values() for slot, entry in lane.entries.items()
+                 if entry.id == number)  # fmt: skip
+        return next(slots, None)
 
     def _require_positions(self, request: Request) -> None:
         """Raise `UserError` for a request that would exceed the positions that the model has learned."""
@@ -360,17 +351,10 @@ class Engine:
             return []
         chosen = {entry.id for entry in taken}
         self._plain = deque(entry for entry in self._plain if entry.id not in chosen)
-        found: list[tuple[Path, ...] | None] = [None] * len(taken)
         try:
             found = self.model.search([_query(entry.request, self._is_byte) for entry in taken])
-        except MemoryError:  # the steps need less of it
-            pass
         except Exception as error:
-            warnings.warn(
-                "a search of the model in one call failed; its requests are decoded step by step, which is slower. "
-                f"Please report this: {error!r}",
-                stacklevel=1,
-            )
+            return [Outcome(entry.id, [], error) for entry in taken]
         left = [entry for entry, paths in zip(taken, found, strict=True) if paths is None]
         self._waiting.extendleft(reversed(left))
         return [
@@ -417,7 +401,7 @@ def _query(request: Request, is_byte: Truths) -> Query:
 
 
 def _hypothesis(path: Path, request: Request) -> Hypothesis:
-    """What the model has found, scored as by `BeamSearch`."""
+    """What the model has found, scored as by `search.py`."""
     settings, tokens = request.settings, len(path.ids) + path.finished
     penalty = length_penalty(tokens, settings.length_penalty, settings.length_offset) if tokens else 1.0
     score = path.log_probability / float(penalty)

@@ -1,7 +1,7 @@
 """Ensembles: at every step the mean of the probabilities of several models."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,7 +12,7 @@ from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare
-from limelight.models.interface import Active, Memory, Seq2Seq, State
+from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
 
 
@@ -32,19 +32,6 @@ class EnsembleState(State):
     """The state of each member."""
 
     members: tuple[State, ...]
-
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "EnsembleState":
-        return EnsembleState(tuple(member.reorder(parents) for member in self.members))
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "EnsembleState":
-        return EnsembleState(tuple(member.keep(sentences) for member in self.members))
-
-    def release(self, places: Int[Tensor, " slots"]) -> "EnsembleState":
-        return EnsembleState(tuple(member.release(places) for member in self.members))
-
-    def admit(self, fresh: "EnsembleState", places: Int[Tensor, " fresh"]) -> "EnsembleState":
-        pairs = zip(self.members, fresh.members, strict=True)
-        return EnsembleState(tuple(member.admit(other, places) for member, other in pairs))
 
 
 class Ensemble(Seq2Seq):
@@ -82,20 +69,9 @@ class Ensemble(Seq2Seq):
         self, ids: Int[Tensor, "batch width"], state: State
     ) -> tuple[Float[Tensor, "batch width features"], EnsembleState]:
         """One token for every member; their features side by side."""
-        return self._side_by_side(state, lambda member, part: member.step(ids, part))
-
-    def step_some(
-        self, ids: Int[Tensor, "batch width"], state: State, active: Active
-    ) -> tuple[Float[Tensor, "rows features"], EnsembleState]:
-        return self._side_by_side(state, lambda member, part: member.step_some(ids, part, active))
-
-    def _side_by_side(
-        self, state: State, step: Callable[[Seq2Seq, State], tuple[Tensor, State]]
-    ) -> tuple[Float[Tensor, "... features"], EnsembleState]:
-        """The features and the states of all members after a step of each."""
         assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
-        features, states = zip(*(step(member, part) for member, part in pairs), strict=True)
+        features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
         return self._joined(features), EnsembleState(states)
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
@@ -124,14 +100,10 @@ def prepare_each(model: Seq2Seq, precision: str) -> Seq2Seq:
 
 
 def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
-    for name, here, there in (
-        ("source ids", first.source_padding + 1, other.source_padding + 1),
-        ("target ids", first.target_padding + 1, other.target_padding + 1),
-        ("as its start id", first.start_id, other.start_id),
-        ("as its end id", first.end_id, other.end_id),
-    ):
-        if here != there:
-            raise UserError(
-                f"the models of an ensemble must share their vocabularies: model 1 has {here} {name}, "
-                f"model {number} has {there}; train them with the same tokenizer"
-            )
+    names = ("source_padding", "target_padding", "start_id", "end_id")
+    here, there = ({name: getattr(model, name) for name in names} for model in (first, other))
+    if here != there:
+        raise UserError(
+            f"the models of an ensemble must share their vocabularies: model 1 has {here}, model {number} has {there}; "
+            "train them with the same tokenizer"
+        )

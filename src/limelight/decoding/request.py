@@ -6,12 +6,12 @@ Settings are validated once; those that a caller leaves out take the values of t
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypedDict, TypeVar, cast
+from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
 
-from limelight.config import MAX_LENGTH_PENALTY, DecodingConfig
+from limelight.config import DecodingConfig
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.rules import RULES
@@ -35,14 +35,6 @@ def length_penalty(length: NumberT, alpha: NumberT, offset: NumberT) -> NumberT:
     return result
 
 
-def max_target_length(source_tokens: int, factor: float, extra: int) -> int:
-    """Maximum number of tokens of a translation without its end: `factor * source_tokens + extra`, rounded down.
-
-    `source_tokens` does not count the end either. Vaswani et al. 2017, 6.1, use a factor of 1 and 50 extra.
-    """
-    return int(factor * source_tokens + extra)
-
-
 class SearchOptions(TypedDict, total=False):
     """Search options, passed as keyword arguments. An option that is omitted or None takes the model's value
     (`decoding` in its `config.yaml`).
@@ -54,8 +46,8 @@ class SearchOptions(TypedDict, total=False):
     coverage_penalty: beta of that equation, 0 to 10: all hypotheses of the beam are compared by it. See
         `inspection/coverage.py`.
     patience: the search of a sentence ends once `patience * beam_size` hypotheses are finished; above 0. See
-        `BeamSearch`.
-    prune: maximum difference of a hypothesis to the best, in log-probability; above 0. See `BeamSearch`.
+        `search.py`.
+    prune: maximum difference of a hypothesis to the best, in log-probability; above 0. See `search.py`.
     max_length_factor, max_length_extra: a translation has at most `factor * source tokens + extra` tokens.
     sampling: draw `n_best` translations independently instead of searching for the best.
     no_repeat_ngram: no n-gram of so many tokens occurs twice; at least 1. This option and the next one are in
@@ -91,7 +83,10 @@ OF_THE_BEAM = ("beam_size", "coverage_penalty", "patience", "prune")
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """The complete settings of a request. The defaults here are greedy search, scored by the sum of log-probabilities;
-    `search_settings` takes the model's defaults."""
+    `search_settings` takes the model's defaults and checks the bounds of numbers.
+
+    Raises `UserError` for settings that exclude each other.
+    """
 
     beam_size: int = 1
     n_best: int = 1
@@ -108,17 +103,27 @@ class SearchSettings:
     rules: tuple[tuple[str, Any], ...] = ()
     """Names of `RULES` with their values."""
 
+    def __post_init__(self) -> None:
+        beam, n_best = self.beam_size, self.n_best
+        if self.sampling is None and not 1 <= n_best <= beam:
+            raise UserError(f"n_best must be from 1 to beam_size ({beam}), not {n_best}: use fewer, or a larger beam")
+        if self.sampling is not None and (beam != 1 or n_best < 1):
+            raise UserError(f"beam_size={beam}, n_best={n_best}: sampling has a beam_size of 1, and n_best draws")
+        for name, value in self.rules:
+            RULES[name](value)
+
     @property
     def kept(self) -> int:
         """Number of finished hypotheses that the search keeps."""
         return self.beam_size if self.coverage_penalty else self.n_best
 
     def max_length(self, source_tokens: int) -> int:
-        """Maximum number of tokens of a translation of `source_tokens`, ends not counted."""
-        return max_target_length(source_tokens, self.max_length_factor, self.max_length_extra)
+        """Maximum number of tokens of a translation of `source_tokens`, ends not counted: factor and extra, rounded
+        down. Vaswani et al. 2017, 6.1, use a factor of 1 and 50 extra."""
+        return int(self.max_length_factor * source_tokens + self.max_length_extra)
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as plain values for JSON."""
+        """The settings as plain values for JSON, without those that do not apply."""
         values = asdict(self)
         for name in ("patience", "prune") if self.beam_size == 1 else ("prune",) if self.prune == math.inf else ():
             del values[name]
@@ -129,16 +134,6 @@ class SearchSettings:
         return values | dict(values.pop("rules"))
 
 
-def check_beam(beam_size: int, n_best: int, alpha: float) -> None:
-    """Raise `UserError` for invalid settings of a beam search."""
-    if beam_size < 1:
-        raise UserError(f"beam_size must be at least 1 (greedy search), not {beam_size}")
-    if not 1 <= n_best <= beam_size:
-        raise UserError(f"n_best must be from 1 to beam_size ({beam_size}), not {n_best}: use fewer, or a larger beam")
-    if not 0 <= alpha <= MAX_LENGTH_PENALTY:
-        raise UserError(f"length_penalty must be from 0 (none) to {MAX_LENGTH_PENALTY:g}, not {alpha}")
-
-
 def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSettings:
     """The settings of a request. Raises `UserError` that names the option, its value and the bound.
 
@@ -146,56 +141,44 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
     Raises `TypeError` for an option that does not exist, as Python does for a keyword.
     """
     names = list(dict.fromkeys([*SearchOptions.__annotations__, *RULES]))
-    unknown = sorted(set(options) - set(names))
-    if unknown:
+    if unknown := sorted(set(options) - set(names)):
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
-    rules = tuple((name, value) for name, value in options.items() if name in RULES and value is not None)
-    for name, value in rules:
-        RULES[name](value)
-    sampling = options.get("sampling")
-    n_best = 1 if options.get("n_best") is None else cast(int, options["n_best"])
-    elsewhere = {"n_best", "sampling", *RULES}
-    given = {name: value for name, value in options.items() if value is not None and name not in elsewhere}
-    settings = _filled_in(config, given)
-    if sampling is None:
-        width = settings.beam_size if "beam_size" in given else max(settings.beam_size, n_best)
-        check_beam(width, n_best, settings.length_penalty)
-        if n_best > 1 and "prune" in given:
-            raise UserError(
-                f"prune={given['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
-                "the best translation; leave prune out"
-            )
-    else:
-        _check_sampling(given, n_best)
-        width = 1
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    sampling, n_best = given.pop("sampling", None), given.pop("n_best", 1)
+    rules = tuple((name, given.pop(name)) for name in RULES if name in given)
+    filled = _filled_in(config, given)
+    if n_best > 1 and "prune" in given and sampling is None:
+        raise UserError(
+            f"prune={given['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
+            "the best translation; leave prune out"
+        )
+    for name in given if sampling is not None else ():
+        if name in OF_THE_BEAM and (name, given[name]) != ("beam_size", 1):
+            raise UserError(f"{name}={given[name]} and sampling exclude each other: either search or sample")
+    width = 1 if sampling is not None else filled.beam_size
+    if sampling is None and "beam_size" not in given:
+        width = max(width, n_best)
+    coverage = filled.coverage_penalty if width > 1 else 0.0
     return SearchSettings(
-        **settings.model_dump(exclude={"beam_size", "prune", "guards", "coverage_penalty"}),
-        coverage_penalty=settings.coverage_penalty if width > 1 else 0.0,
+        **filled.model_dump(exclude={"beam_size", "prune", "guards", "coverage_penalty"}),
+        coverage_penalty=coverage,
         beam_size=width,
         n_best=n_best,
-        prune=settings.prune if n_best == 1 < width and not settings.coverage_penalty else math.inf,
+        prune=filled.prune if n_best == 1 < width and not coverage else math.inf,
         sampling=sampling,
         rules=rules,
     )
 
 
-def _filled_in(config: DecodingConfig, given: dict[str, object]) -> DecodingConfig:
+def _filled_in(config: DecodingConfig, given: dict[str, Any]) -> DecodingConfig:
     """The configuration with the given options, validated by its bounds."""
     try:
         return DecodingConfig.model_validate({**config.model_dump(), **given})
     except ValidationError as error:
         fault = error.errors()[0]
-        bound = fault.get("ctx", {}).get(BOUNDS.get(fault["type"], ("", ""))[0])
-        wanted = f"must be {BOUNDS[fault['type']][1]} {bound:g}" if bound is not None else f"({fault['msg'].lower()})"
+        key, words = BOUNDS.get(fault["type"], ("", ""))
+        wanted = f"must be {words} {fault['ctx'][key]:g}" if key else f"({fault['msg'].lower()})"
         raise UserError(f"{fault['loc'][0]} {wanted}, not {fault['input']!r}") from None
-
-
-def _check_sampling(given: dict[str, object], n_best: int) -> None:
-    for name in OF_THE_BEAM:
-        if name in given and (name, given[name]) != ("beam_size", 1):
-            raise UserError(f"{name}={given[name]} and sampling exclude each other: either search or sample")
-    if n_best < 1:
-        raise UserError(f"n_best must be at least 1, not {n_best}")
 
 
 FREE = Constraints()
@@ -217,7 +200,7 @@ class Request:
     first: int | None = None
     """The first input token of the decoder, not part of the hypothesis; default: the model's start id."""
     shortlist: Integers | None = field(default=None, compare=False)
-    """Target ids that are scored, ascending, including the end; None scores all."""
+    """Target ids that are scored, ascending, including the end and all ids of prefix and phrases; None scores all."""
     substream: tuple[int, ...] = ()
     """Selects the random stream for the sampling seed: requests with the same seed have different ones."""
     constraints: Constraints = FREE
@@ -243,18 +226,7 @@ class Request:
 
 
 def check_request(request: Request, model: Seq2Seq) -> None:
-    """Raise `UserError` for invalid settings, and for ids that the model does not have."""
-    settings = request.settings
-    if settings.sampling is None:
-        check_beam(settings.beam_size, settings.n_best, settings.length_penalty)
-    elif settings.beam_size != 1 or settings.n_best < 1:
-        raise UserError(
-            f"beam_size={settings.beam_size}, n_best={settings.n_best}: sampling has a beam_size of 1, and n_best draws"
-        )
-    for name, value in settings.rules:
-        if name not in RULES:
-            raise UserError(f"unknown rule {name!r}; rules are {', '.join(RULES)}")
-        RULES[name](value)
+    """Raise `UserError` for ids that the model does not have, and for samples with phrases to include."""
     if request.max_tokens < 0:
         raise UserError(f"max_tokens must be at least 0, not {request.max_tokens}")
     if len(request.source) and not 0 <= min(request.source) <= max(request.source) < model.source_padding:
@@ -267,20 +239,8 @@ def check_request(request: Request, model: Seq2Seq) -> None:
             )
     if any(request.constraints):
         request.constraints.checked(model.end_id, model.output_size)
-    if request.constraints.include and settings.sampling is not None:
+    if request.constraints.include and request.settings.sampling is not None:
         raise UserError("phrases to include and sampling exclude each other: search, with any beam_size")
-    if request.shortlist is not None:
-        _check_shortlist(request, request.shortlist, model)
-
-
-def _check_shortlist(request: Request, ids: Integers, model: Seq2Seq) -> None:
-    if not len(ids) or (np.diff(ids) <= 0).any() or not 0 <= ids[0] <= ids[-1] < model.output_size:
-        raise UserError(f"the ids of a shortlist must be ascending, from 0 to at most {model.output_size - 1}")
-    phrases = sorted(request.constraints.tokens) if request.constraints.include else ()
-    needed = np.array([model.end_id, *request.prefix, *phrases])
-    missing = needed[ids[np.searchsorted(ids, needed).clip(max=len(ids) - 1)] != needed]
-    if len(missing):
-        raise UserError(f"the shortlist lacks the id {missing[0]}: it has to include the end, the prefix and phrases")
 
 
 @dataclass(frozen=True, slots=True)

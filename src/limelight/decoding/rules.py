@@ -2,8 +2,8 @@
 
 To add a rule, write a function that makes it from the value of its option, and add a row to `RULES`; the key is the
 name of the search option (`Translator.translate(text, no_repeat_ngram=3)`). A rule is applied only to requests that set
-the option, and not within a character that is written in bytes, which would become another character (`complete`).
-Probabilities are not renormalized.
+the option, and not within a character that is written in bytes, which would become another character. Probabilities
+are not renormalized.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from limelight.decoding.host import Integers, Numbers, Truths
+from limelight.decoding.host import Integers, Numbers
 from limelight.errors import UserError
 
 Rule = Callable[[Integers, Numbers], None]
@@ -57,25 +57,12 @@ def repetition_penalty(penalty: Any) -> Rule:
     return rule
 
 
-def complete(continues: Truths) -> Rule:
-    """Tokens for which `continues`, (vocab,), is true are left as they are: bytes that continue a character."""
-
-    def rule(tokens: Integers, factors: Numbers) -> None:
-        factors[:, continues[: factors.shape[1]]] = 1.0
-
-    return rule
-
-
-def without(runs: Sequence[Sequence[int]]) -> Rule:
+def without(runs: Sequence[Sequence[int]], tokens: Integers, factors: Numbers) -> None:
     """None of these token sequences occurs: the phrases that a request excludes."""
-
-    def rule(tokens: Integers, factors: Numbers) -> None:
-        for *begun, last in runs:
-            place = tokens.shape[1] - len(begun)
-            if place >= 0:
-                factors[(tokens[:, place:] == begun).all(axis=1), last] = np.inf
-
-    return rule
+    for *begun, last in runs:
+        place = tokens.shape[1] - len(begun)
+        if place >= 0:
+            factors[(tokens[:, place:] == begun).all(axis=1), last] = np.inf
 
 
 RULES: dict[str, Callable[[Any], Rule]] = {

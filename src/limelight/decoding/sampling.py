@@ -75,7 +75,7 @@ def draw(logits: Float[Tensor, "rows vocab"], cuts: Cuts, uniform: Float[Tensor,
     permitted = permit(logits / cuts.temperature, cuts.top_k, cuts.top_p)
     sums = permitted.logits.softmax(dim=-1).cumsum(dim=-1, dtype=_precise(logits.device))
     # The first sum above u * total: a token of probability 0 is never drawn.
-    below_one = uniform.to(sums).clamp(max=1 - torch.finfo(sums.dtype).eps)
+    below_one = uniform.to(sums.dtype).to(sums.device).clamp(max=1 - torch.finfo(sums.dtype).eps)
     ranks = torch.searchsorted(sums, below_one[:, None] * sums[:, -1:], right=True)
     return permitted.ids.gather(-1, ranks.clamp(max=sums.shape[-1] - 1))[:, 0]  # it is beyond the last for NaN
 

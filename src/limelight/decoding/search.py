@@ -1,7 +1,31 @@
-"""The interface of searches: given log-probabilities, a search chooses the next tokens of its hypotheses."""
+"""The search: the best few hypotheses of every request, side by side. Greedy search and sampling are cases of it.
 
-from abc import ABC, abstractmethod
+A request has `beam_size` active hypotheses, all with the same number of tokens, and keeps the `n_best` best finished
+ones. Finished hypotheses never take the place of active ones. Every step is:
+
+ (1) read     the model reads the last token of every active hypothesis and predicts the next;
+ (2) rank     the 2 * beam_size best continuations of a request are sorted by log-probability (for a request with
+              phrases to include, `allocation.py` chooses them). At most beam_size of them end, so enough are left to
+              continue. Improbable ones may be pruned (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies
+              for Neural Machine Translation", absolute threshold pruning; here the threshold also depends on the
+              length penalty, see `_threshold`);
+ (3) finish   those that end and are among the first beam_size are scored with the length penalty, and the best
+              finished ones are kept;
+ (4) go on    the first beam_size that do not end become the active hypotheses;
+ (5) decide   a request is decided at its length limit, or when no active hypothesis can still beat the worst of the
+              kept finished ones. Log-probabilities only fall and the penalty only grows with length, so an upper
+              bound of an active hypothesis' score is `log_probability / length_penalty(limit + 1)`: stopping there is
+              exact. With a large limit this bound is loose; `patience` decides earlier, when `patience * beam_size`
+              hypotheses have finished (Kasai et al. 2022, "Beam Decoding with Controlled Patience");
+ (6) leave    decided requests release their slots, and the decoder's state follows the hypotheses.
+
+(Wu et al. 2016, section 7, for the penalty.) Greedy search has one hypothesis and is decided when it ends. Sampling
+begins with `n_best` hypotheses; in (2) each has one continuation, which is drawn.
+"""
+
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,147 +33,366 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.decoding.host import Integers, Numbers
+from limelight.decoding.allocation import Allocation
+from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request, length_penalty
-from limelight.decoding.rules import RULES, Rule, complete, without
+from limelight.decoding.rules import RULES, Rule, without
+from limelight.decoding.sampling import Cuts, draw
+from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active
 from limelight.shapes import Float
 
+SETTINGS = ("forced_sum", "worst", "enough", "prune", "alpha", "offset", "at_limit")
+"""Numbers of each request."""
 
-class Search(ABC):
-    """`width` hypotheses for each of several requests, which have their own settings; all hypotheses of a request have
-    the same length.
+LOWEST = -1e4
+"""The minimum log-probability of a forced token."""
+
+Continuations = tuple[Numbers, Integers, Integers]
+"""(slots, rank) each, best first: log-probability of the token alone, index of the hypothesis that is continued, and
+column of the token. A log-probability of -inf marks that there are fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A request, and what belongs to it alone."""
+
+    request: Request
+    rules: Sequence[Rule]
+    finished: list[Hypothesis]
+    """The best finished hypotheses, best first; among equal ones the earlier."""
+    allocation: Allocation | None
+    """The beam allocation of a request with phrases to include."""
+    generator: np.random.Generator | None
+    """The random generator of a request that samples."""
+
+
+class Search:
+    """The active hypotheses of every request, best first, and the best that have finished.
 
     `admit` gives a request a slot. Once a request is decided, its slot is free: it remains until another request takes
     it or `keep` drops it. With `utf8`, byte tokens form valid UTF-8.
     """
 
-    ARRAYS: tuple[str, ...] = (
-        "open", "ids", "positions", "limits", "tokens", "sums", "log_probabilities", "forced_count", "forced_sum",
-    )  # fmt: skip
-    """Names of the arrays with an entry for each slot."""
-    LISTS: tuple[str, ...] = ("requests", "rules")
-    """Names of the lists with an entry for each slot."""
+    open: Truths
+    """Which slots have a request that is not decided yet."""
+    ids: Integers
+    """(slots, width): the last token of each hypothesis, which the model reads next."""
+    log_probabilities: Numbers
+    """(slots, width): -inf marks an active hypothesis that does not exist yet, is impossible, or is pruned; these are
+    last."""
+    samples: Integers
+    """(slots, width): the number of each sample of a request, by which it has its random numbers."""
+    positions: Integers
+    """Number of tokens of the hypotheses of each request."""
+    limits: Integers
+    forced_count: Integers
+    """Number of forced tokens of each request, which are not part of its scores."""
+    forced_sum: Numbers
+    """Their log-probability, once all of them are read."""
+    endings: Integers
+    """Number of finished hypotheses of each request."""
+    worst: Numbers
+    """The score that a further hypothesis has to exceed."""
+    enough: Numbers
+    """Number of finished hypotheses that decide a request."""
+    prune: Numbers
+    alpha: Numbers
+    offset: Numbers
+    at_limit: Numbers
+    """The length penalty at the length limit of each request."""
 
     def __init__(self, width: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
         self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
         self.utf8 = utf8
-        self.open = np.zeros(0, dtype=bool)
-        """Which slots have a request that is not decided yet."""
-        self.ids: Integers = np.zeros((0, width), dtype=np.int64)
-        """The last token of each hypothesis, which the model reads next."""
-        self.positions: Integers = np.zeros(0, dtype=np.int64)
-        """Number of tokens of the hypotheses of each request."""
-        self.limits: Integers = np.zeros(0, dtype=np.int64)
+        of_hypotheses = [("ids", "i8", width), ("log_probabilities", "f8", width), ("samples", "i8", width)]
+        integers, numbers = ("positions", "limits", "forced_count", "endings"), SETTINGS
+        single = [*((name, "i8") for name in integers), *((name, "f8") for name in numbers)]
+        kinds = np.dtype([("open", "?"), *of_hypotheses, *single], align=True)  # torch wants whole strides
+        self._take(np.zeros(0, dtype=kinds))
         self.tokens: Integers = np.zeros((0, width, 0), dtype=np.int64)
         self.sums: Numbers = np.zeros((0, width, 0))
         """The log-probability of a hypothesis up to each of its tokens."""
-        self.log_probabilities: Numbers = np.zeros((0, width))
-        self.forced_count: Integers = np.zeros(0, dtype=np.int64)
-        """Number of forced tokens of each request, which are not part of its scores."""
-        self.forced_sum: Numbers = np.zeros(0)
-        """Their log-probability, once all of them are read."""
-        self.requests: list[Request] = []
+        self.slots: list[Slot] = []
         """The request in each slot; for a free slot the last one."""
-        self.rules: list[list[Rule]] = []
         self.unsound: list[int] = []
         """Slots that the last step has closed, because their predictions are NaN."""
 
+    def _take(self, table: npt.NDArray[Any]) -> None:
+        """Use this table of all that a slot has; its columns are the arrays of the class."""
+        self._table = table
+        for name in table.dtype.names or ():
+            setattr(self, name, table[name])
+
     def admit(self, requests: Sequence[Request], slots: Integers) -> None:
         """Put requests into these slots: free ones, or new ones after the last."""
-        limits = np.array([request.limit for request in requests], dtype=np.int64)
-        self._grow(int(slots.max()) + 1, int(limits.max()) + 1)
+        limits = [request.limit for request in requests]
+        self._grow(int(slots.max()) + 1, max(limits) + 1)
         self.open[slots], self.positions[slots], self.limits[slots] = True, 0, limits
-        self.log_probabilities[slots], self.forced_sum[slots] = 0.0, 0.0
-        self.forced_count[slots] = [len(request.prefix) for request in requests]
+        self.log_probabilities[slots], self.log_probabilities[slots, 0] = -np.inf, 0.0  # one empty hypothesis
+        self.forced_sum[slots], self.endings[slots], self.worst[slots] = 0.0, 0, -np.inf
+        self.samples[slots] = np.arange(self.width)
         for slot, request in zip(slots.tolist(), requests, strict=True):
+            how, constraints, forced = request.settings, request.constraints, len(request.prefix)
             self.ids[slot] = self.start_id if request.first is None else request.first
-            self.requests[slot] = request
-            rules = [RULES[name](value) for name, value in request.settings.rules]
-            if rules and self.utf8 is not None:
-                rules.append(complete(self.utf8.continues))
-            self.rules[slot] = [*rules, without(request.constraints.exclude)] if request.constraints.exclude else rules
+            enough, prune, allocation, generator = how.patience * self.width, how.prune, None, None
+            if constraints.include:  # hypotheses that have phrases are less probable at first
+                asked, prune = constraints.checked(self.end_id, self.classes), math.inf
+                allocation = Allocation(asked, self.width, self.end_id)
+            elif self.width == 1:
+                enough = 1
+            elif how.sampling is not None:
+                enough = math.inf
+            if how.sampling is not None:
+                generator = how.sampling.generator(request.substream)
+                self.log_probabilities[slot] = 0.0
+            rules = [RULES[name](value) for name, value in how.rules]
+            self.slots[slot] = Slot(request, rules, [], allocation, generator)
+            self.enough[slot], self.prune[slot], self.forced_count[slot] = enough, prune, forced
+            self.alpha[slot], self.offset[slot] = how.length_penalty, how.length_offset
+            self.at_limit[slot] = length_penalty(request.limit + 1.0 - forced, how.length_penalty, how.length_offset)
 
     def keep(self, slots: Integers) -> None:
         """Keep only these slots, in this order."""
-        for name in self.ARRAYS:
-            setattr(self, name, getattr(self, name)[slots])
-        for name in self.LISTS:
-            setattr(self, name, [getattr(self, name)[slot] for slot in slots])
+        self._take(self._table[slots])
+        self.tokens, self.sums = self.tokens[slots], self.sums[slots]
+        self.slots = [self.slots[slot] for slot in slots]
 
     def active(self) -> Active:
         """The active hypotheses."""
-        return Active.of(np.where(self.open, self.width, 0))
+        there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
+        return Active.of(np.where(self.open, there, 0))
 
-    @abstractmethod
     def advance(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
-    ) -> tuple[Integers | None, Integers]:
+    ) -> tuple[Integers, Integers]:
         """Choose the next tokens, given log-probabilities (at least fp32) after each active hypothesis.
 
         `ids` (slots, columns) are the ids of each request's shortlist, ascending; without it the columns are the ids.
 
-        Returns the index of the parent of each hypothesis within its request, or None if each continues itself; and the
-        slots that have just been decided. Waits for the device once. `unsound` names requests with NaN.
+        Returns the index of the parent of each hypothesis within its request, and the slots that have just been
+        decided. `unsound` names requests with NaN.
         """
+        gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
+        slots = np.flatnonzero(self.open)
+        is_nan = np.isnan(gained[slots]).any(axis=1)
+        self.unsound = slots[is_nan].tolist()
+        self.open[self.unsound] = False
+        slots = slots[~is_nan]
+        scores = (gained + _chosen(self.log_probabilities, parents))[slots]
+        if (self.prune[slots] < np.inf).any():
+            scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
+        tokens = (columns if ids is None else _chosen(ids, columns))[slots]
+        parents = parents[slots]
+        ends = tokens == self.end_id
+        self._finish(slots, scores, parents, ends)  # (3)
 
-    @abstractmethod
+        # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
+        scores = np.where(ends, -np.inf, scores)
+        going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
+        chosen, tokens, scores = (_chosen(each, going_on) for each in (parents, tokens, scores))
+        at_limit = self.positions[slots] == self.limits[slots]  # these may end but not continue
+        goes_on = ~at_limit
+        self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
+
+        decided = slots[at_limit | self._can_gain_nothing(slots)]  # (5)
+        self.open[decided] = False
+        moved = np.empty_like(self.ids)
+        moved[:] = np.arange(self.width)
+        moved[slots] = chosen
+        return moved, decided
+
+    def _continuations(self, log_probabilities: Tensor, active: Active, ids: Integers | None) -> Continuations:
+        """(2) The continuations of each request. Waits for the device once; again only for ties, phrases and samples.
+
+        Equal ones are ordered by parent, then column.
+        """
+        slots, size = np.flatnonzero(self.open).tolist(), (len(self.open), 2 * self.width)
+        result = np.full(size, -np.inf), np.zeros(size, np.int64), np.zeros(size, np.int64)
+        if not all(self.slots[slot].generator for slot in slots):
+            self._find_best(log_probabilities, active, result)
+        alike: dict[Cuts, list[int]] = {}
+        for slot in slots:
+            allocation, sampling = self.slots[slot].allocation, self.slots[slot].request.settings.sampling
+            if sampling is not None:
+                alike.setdefault(sampling.cuts, []).append(slot)
+            elif allocation is not None:
+                own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
+                room, listed = int(self.limits[slot] - self.positions[slot]), None if ids is None else ids[slot]
+                _put(result, slot, allocation.choose(own, self.log_probabilities[slot, : len(own)], room, listed))
+        for cuts, some in alike.items():
+            self._draw(log_probabilities, active, cuts, some, result)
+        return result
+
+    def _find_best(self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, result: Continuations) -> None:
+        """The 2 * beam_size continuations of each request with the largest sums of log-probabilities, or the best one
+        for greedy search."""
+        if self.width == 1:  # the first maximum
+            gained, columns = _on_the_host(Top(*log_probabilities.max(dim=1, keepdim=True)))
+        else:
+            gained, columns = self._best_of_rows(log_probabilities, min(2 * self.width + 1, log_probabilities.shape[1]))
+        each = gained.shape[1]
+        batch, rows = len(self.open), active.sentences
+        hypotheses = np.arange(len(rows)) - active.firsts[rows]
+        before = self.log_probabilities[rows, hypotheses].astype(gained.dtype)
+        size = batch, self.width, each
+        sums, singly, tokens = np.full(size, -np.inf, gained.dtype), np.full(size, -np.inf), np.zeros(size, np.int64)
+        sums[rows, hypotheses] = np.nan_to_num(gained + before[:, None], nan=np.inf, neginf=-np.inf)  # NaN is first
+        singly[rows, hypotheses], tokens[rows, hypotheses] = gained, columns
+        best = np.argsort(-sums.reshape(batch, -1), axis=1, kind="stable")[:, : 2 * self.width]
+        there = slice(best.shape[1])
+        result[0][:, there], result[1][:, there] = _chosen(singly.reshape(batch, -1), best), best // each
+        result[2][:, there] = _chosen(tokens.reshape(batch, -1), best)
+
+    def _best_of_rows(self, log_probabilities: Tensor, each: int) -> tuple[npt.NDArray[Any], Integers]:
+        """The best tokens of each hypothesis and their columns; among equal ones the lower column first.
+
+        One more than the beam size is enough: if all active hypotheses came from one, the additional token could be its
+        end. torch selects arbitrarily among equal ones, so more are taken, and sorted here; where even they may not
+        suffice, `top_logits_with_ties` decides.
+        """
+        gained, columns = _on_the_host(Top(*log_probabilities.topk(each, dim=1)))
+        least = gained[:, -1]
+        tied = (gained[:, min(self.width, each - 1)] == least) & (least > -np.inf) & (each < log_probabilities.shape[1])
+        if tied.any():
+            own = log_probabilities[torch.from_numpy(tied).to(log_probabilities.device)]
+            gained[tied], columns[tied] = _on_the_host(top_logits_with_ties(own, each))
+        order = np.lexsort((columns, -gained), axis=1)
+        return _chosen(gained, order), _chosen(columns, order)
+
+    def _draw(
+        self, log_probabilities: Tensor, active: Active, cuts: Cuts, slots: list[int], result: Continuations
+    ) -> None:
+        """Draw a continuation of each hypothesis of these requests."""
+        rows = np.concatenate([np.arange(*active.firsts[slot : slot + 2]) for slot in slots])
+        uniform = []
+        for slot in slots:
+            generator = self.slots[slot].generator
+            assert generator is not None
+            uniform.append(generator.random(self.width)[self.samples[slot, : active.counts[slot]]])
+        own = log_probabilities[torch.from_numpy(rows).to(log_probabilities.device)]
+        chosen = draw(own, cuts, torch.from_numpy(np.concatenate(uniform)))[:, None]
+        gained, columns = _on_the_host(Top(own.gather(1, chosen), chosen))
+        start = 0
+        for slot in slots:
+            count = int(active.counts[slot])
+            these = slice(start, start + count)
+            _put(result, slot, (gained[these, 0], np.arange(count), columns[these, 0]))
+            start += count
+
+    def _threshold(self, slots: Integers, best: Numbers) -> Numbers:
+        """(2) The log-probability below which a hypothesis of each request is pruned.
+
+        The reference r is the best continuation, or the score of a finished hypothesis converted to the current length
+        t, `score * lp(t)`; the threshold is `prune` below it. With alpha above 1 a score rises with every token that is
+        as probable as those before, so a hypothesis that is far behind can still win by being longer: after L tokens at
+        the mean log-probability r / t a hypothesis that is d behind has a better score than r / lp(t) if
+        r * L / t - d > r * lp(L) / lp(t). So the threshold falls by -r * (lp(L) / lp(t) - L / t), with L at the limit.
+        Up to alpha = 1 this is 0.
+        """
+        forced, alpha, limit = self.forced_sum[slots], self.alpha[slots], self.limits[slots] + 1.0
+        length = np.maximum(self.positions[slots] + 1.0 - self.forced_count[slots], 1.0)
+        penalty = length_penalty(length, alpha, self.offset[slots])
+        reference = np.maximum(best - forced, self.worst[slots] * penalty)
+        growth = self.at_limit[slots] / penalty - (limit - self.forced_count[slots]) / length
+        reference = reference * np.where(alpha > 1, 1 + np.maximum(growth, 0), 1.0)
+        threshold: Numbers = reference + forced - self.prune[slots]
+        return threshold
+
+    def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
+        """(3) Keep the best of the hypotheses that finish now and the previous ones."""
+        heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
+        for row, rank in np.argwhere(heads) if heads.any() else ():
+            slot, parent = int(slots[row]), int(parents[row, rank])
+            finished, kept = self.slots[slot].finished, self.slots[slot].request.settings.kept
+            finished.append(self.hypothesis(slot, parent, float(scores[row, rank]), finished=True))
+            finished.sort(key=lambda hypothesis: -hypothesis.score)
+            del finished[kept:]
+            self.endings[slot] += 1
+            if len(finished) == kept:
+                self.worst[slot] = finished[-1].score
+            if self.positions[slot] == self.limits[slot]:  # it is not a result without its end
+                self.log_probabilities[slot, parent] = -np.inf
+
+    def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers) -> None:
+        """(4) The active hypotheses with one more token."""
+        for values in (self.tokens, self.sums, self.samples):
+            values[slots] = values[slots[:, None], parents]
+        self.tokens[slots, :, self.positions[slots]] = ids
+        self.sums[slots, :, self.positions[slots]] = scores
+        self.log_probabilities[slots], self.ids[slots] = scores, ids
+        self.positions[slots] += 1
+        ended = slots[self.positions[slots] == self.forced_count[slots]]
+        forced = self.log_probabilities[ended, 0]
+        self.forced_sum[ended] = np.where(np.isfinite(forced), forced, 0.0)
+
+    def _can_gain_nothing(self, slots: Integers) -> Truths:
+        """(5) Which requests are decided before their limit."""
+        most = (self.log_probabilities[slots, 0] - self.forced_sum[slots]) / self.at_limit[slots]
+        worst = self.worst[slots]
+        return ((most <= worst) | (self.endings[slots] >= self.enough[slots])) & (worst > -np.inf)
+
     def results(self, slot: int) -> list[Hypothesis]:
-        """The hypotheses of a decided request, best first."""
+        """The hypotheses of a decided request, best first: finished ones, then active ones if these are fewer than
+        asked for. Samples are sorted by their scores alone."""
+        settings = self.slots[slot].request.settings
+        active = [self._active(slot, rank) for rank in self._ranks(slot)]
+        found = self.slots[slot].finished + [other for other in active if other.score > -np.inf]
+        if settings.sampling is not None:
+            return sorted(found, key=lambda hypothesis: -hypothesis.score)
+        return found[: settings.kept] or active[:1]
 
-    @abstractmethod
+    def _ranks(self, slot: int) -> Sequence[int]:
+        """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
+        tokens."""
+        allocation, ranks = self.slots[slot].allocation, range(self.width)
+        if allocation is None:
+            return ranks
+        impossible, needs = self.log_probabilities[slot] == -np.inf, allocation.needs
+        return sorted(ranks, key=lambda rank: (impossible[rank], needs[rank].missing))
+
     def partial(self, slot: int, since: int) -> Hypothesis:
         """The most probable active hypothesis of a request, with its tokens from number `since` on."""
+        return self._active(slot, int(self.log_probabilities[slot].argmax()), since)
+
+    def _active(self, slot: int, rank: int, since: int = 0) -> Hypothesis:
+        return self.hypothesis(slot, rank, float(self.log_probabilities[slot, rank]), finished=False, since=since)
+
+    def hypothesis(self, slot: int, rank: int, log_probability: float, *, finished: bool, since: int = 0) -> Hypothesis:
+        """The tokens of an active hypothesis, and its end if it is finished; without the tokens before `since`."""
+        length = int(self.positions[slot])
+        ids = tuple(self.tokens[slot, rank, since:length].tolist())
+        sums = [*self.sums[slot, rank, :length].tolist(), log_probability][: length + finished]
+        score = self.score(slot, log_probability, length + finished)
+        return Hypothesis(ids, score, log_probability, finished, gains(sums)[since:])
 
     def score(self, slot: int, log_probability: float, tokens: int) -> float:
         """The score of a hypothesis of `tokens` tokens, its end included. Forced tokens are not part of it, as in
         transformers and CTranslate2. Without tokens it is not normalized, and neither are samples."""
-        settings, penalty = self.requests[slot].settings, 1.0
+        settings, penalty = self.slots[slot].request.settings, 1.0
         if tokens and settings.sampling is None:
             free = max(0, tokens - int(self.forced_count[slot]))
             penalty = float(length_penalty(free, settings.length_penalty, settings.length_offset))
         return (log_probability - float(self.forced_sum[slot])) / penalty
 
-    def hypothesis(
-        self, slot: int, row: int, length: int, log_probability: float, *, finished: bool, since: int = 0
-    ) -> Hypothesis:
-        """The first `length` tokens of a row, and its end if it is finished; without the tokens before `since`."""
-        ids = tuple(self.tokens[slot, row, since:length].tolist())
-        sums = [*self.sums[slot, row, :length].tolist(), log_probability][: length + finished]
-        score = self.score(slot, log_probability, length + finished)
-        return Hypothesis(ids, score, log_probability, finished, gains(sums)[since:])
-
     def restrict(
-        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None
-    ) -> dict[int, Exception]:
+        self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
+    ) -> None:
         """Change the log-probabilities in place: those of forbidden tokens to -inf, as the forced tokens and the rules
-        of a request and valid UTF-8 say, and those that rules make less probable. `ids` as for `advance`.
-
-        Returns slot -> exception for rules that raised, which closes these slots.
-        """
+        of a request and valid UTF-8 say, and those that rules make less probable. `ids` as for `advance`."""
         special = [slot for slot in np.flatnonzero(self.open).tolist() if self._is_special(slot)]
         if self.utf8 is not None:
             self._exclude_stray_bytes(log_probabilities, active, ids, special)
-        failed: dict[int, Exception] = {}
         for slot in special:
             own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
-            listed = None if ids is None else ids[slot]
-            if self.positions[slot] < self.forced_count[slot]:
-                self._force(slot, own, listed)
-                continue
-            try:
-                self._follow_rules(slot, own, listed)
-            except Exception as error:
-                failed[slot] = error
-                own.fill_(torch.nan)
-        return failed
+            self._follow_rules(slot, own, None if ids is None else ids[slot])
 
     def _is_special(self, slot: int) -> bool:
         """Whether more is to be changed for this slot than stray bytes."""
-        is_forced, begun = self.positions[slot] < self.forced_count[slot], self.utf8 is not None
-        begun = begun and bool(self.utf8.is_high[self.ids[slot]].any())  # type: ignore[union-attr]
-        return bool(is_forced) or bool(self.rules[slot]) or begun
+        begun = self.utf8 is not None and self.utf8.is_high[self.ids[slot]].any()
+        rules = self.slots[slot].rules or self.slots[slot].request.constraints.exclude
+        return bool(begun or rules or self.positions[slot] < self.forced_count[slot])
 
     def _exclude_stray_bytes(
         self, log_probabilities: Tensor, active: Active, ids: Integers | None, special: list[int]
@@ -165,59 +408,43 @@ class Search(ABC):
         device = log_probabilities.device
         log_probabilities[torch.from_numpy(at[0]).to(device), torch.from_numpy(at[1]).to(device)] = -torch.inf
 
-    def _force(self, slot: int, own: Float[Tensor, "rows vocab"], ids: Integers | None) -> None:
-        """Exclude all tokens but the forced one."""
-        token = self.requests[slot].prefix[self.positions[slot]]
-        column = token if ids is None else int(np.searchsorted(ids, token))
-        kept = own[:, column].clone()
-        own.fill_(-torch.inf)
-        own[:, column] = kept
-
     def _follow_rules(self, slot: int, own: Float[Tensor, "rows vocab"], ids: Integers | None) -> None:
-        """Apply the rules of a request, and that of UTF-8. A hypothesis without permitted tokens, as a shortlist may
-        lack them, ends."""
-        request, position = self.requests[slot], int(self.positions[slot])
+        """Apply the rules of a request and that of UTF-8, or force a token. A hypothesis without permitted tokens, as a
+        shortlist may lack them, ends."""
+        request, position = self.slots[slot].request, int(self.positions[slot])
         tokens, factors = self.tokens[slot, : len(own), :position], np.ones((len(own), self.classes))
-        for rule in self.rules[slot]:
-            rule(tokens, factors)
+        if position < len(request.prefix):
+            factors[:] = np.inf
+            factors[:, request.prefix[position]] = 1.0
+        else:
+            for rule in self.slots[slot].rules:
+                rule(tokens, factors)
+            if self.utf8 is not None:  # another byte would make another character
+                factors[:, self.utf8.continues[: self.classes]] = 1.0
+                before = [] if request.first is None else [*request.source[-2:], request.first]
+                last = [[*before, *row] for row in tokens[:, max(0, position - 3) :].tolist()]
+                factors[~np.stack([self.utf8.permitted(row)[: self.classes] for row in last])] = np.inf
+            without(request.constraints.exclude, tokens, factors)
+        if ids is not None:
+            factors = factors[:, ids.clip(max=self.classes - 1)]  # columns after the end of a list are -inf already
         permitted = factors < np.inf
         factors[~permitted] = 1.0
-        columns: Any = slice(None) if ids is None else ids.clip(max=self.classes - 1)
         if (factors != 1.0).any():
-            own *= torch.from_numpy(factors[:, columns]).to(own)
-        if self.utf8 is not None:
-            before = [] if request.first is None else [*request.source[-2:], request.first]
-            last = [[*before, *row] for row in tokens[:, max(0, position - 3) :].tolist()]
-            permitted &= np.stack([self.utf8.permitted(row)[: self.classes] for row in last])
-        permitted = permitted[:, columns]  # columns after the end of a list are -inf already
+            own *= torch.from_numpy(factors).to(own)
+        if position < len(request.prefix):  # it is followed even if the model gives it no probability
+            own.clamp_(min=LOWEST)
         end = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
         permitted[~permitted.any(axis=1), end] = True
         own.masked_fill_(torch.from_numpy(~permitted).to(own.device) & ~own.isnan(), -torch.inf)
 
-    def _close_unsound(self, slots: Integers, gained: Numbers) -> Integers:
-        """The slots without those whose chosen log-probabilities, (slots, any), are NaN."""
-        is_nan = np.isnan(gained).any(axis=1)
-        self.unsound = slots[is_nan].tolist()
-        self.open[self.unsound] = False
-        return slots[~is_nan]
-
-    def _note_forced(self, slots: Integers) -> None:
-        """Remember the log-probability of forced tokens, of requests that have just read the last one."""
-        ended = slots[self.positions[slots] == self.forced_count[slots]]
-        sums = self.log_probabilities[ended, 0]
-        self.forced_sum[ended] = np.where(np.isfinite(sums), sums, 0.0)
-
     def _grow(self, slots: int, room: int) -> None:
         """Make room for so many slots and positions."""
-        more, room = max(0, slots - len(self.open)), max(room, self.tokens.shape[2])
-        if not more and room == self.tokens.shape[2]:
-            return
-        slots = len(self.open) + more
-        for name in self.ARRAYS:
-            array = getattr(self, name)
-            setattr(self, name, grown(array, slots, *array.shape[1:2], *(room for _ in array.shape[2:])))
-        for name in self.LISTS:
-            getattr(self, name).extend([None] * more)
+        slots, room = max(slots, len(self.open)), max(room, self.tokens.shape[2])
+        if slots > len(self.open):
+            self.slots += [None] * (slots - len(self.open))  # type: ignore[list-item]  # until they are admitted
+            self._take(grown(self._table, slots))
+        if (slots, room) != self.tokens.shape[::2]:
+            self.tokens, self.sums = (grown(values, slots, self.width, room) for values in (self.tokens, self.sums))
 
 
 def gains(sums: Sequence[float]) -> tuple[float, ...]:
@@ -230,3 +457,22 @@ def grown(values: npt.NDArray[Any], *sizes: int) -> Any:
     larger = np.zeros(sizes, dtype=values.dtype)
     larger[tuple(map(slice, values.shape))] = values
     return larger
+
+
+def _chosen(values: npt.NDArray[Any], indices: Integers) -> Any:
+    """The values of each row at these indices: numpy's `take_along_axis` in a third of its time."""
+    return values[np.arange(len(indices))[:, None], indices]
+
+
+def _put(result: Continuations, slot: int, continuations: Sequence[npt.NDArray[Any]]) -> None:
+    """The continuations of one request in the result."""
+    for values, some, nothing in zip(result, continuations, (-np.inf, 0, 0), strict=True):
+        values[slot] = nothing
+        values[slot, : len(some)] = some
+
+
+def _on_the_host(top: Top) -> tuple[npt.NDArray[Any], Integers]:
+    """Logits and ids in one copy, in the type of the logits: fp32 represents every id exactly, and not every GPU has
+    float64."""
+    logits, ids = torch.stack([top.logits, top.ids.to(top.logits.dtype)]).cpu().numpy()
+    return logits, ids.astype(np.int64)

@@ -24,44 +24,31 @@ VECTOR = 64
 
 
 class Output(NamedTuple):
-    """The projection of features to logits."""
+    """The projection of features to logits; with shortlists, those of the slots, padded to one length."""
 
     project: Callable[[Tensor], Tensor]
-    lists: "Lists | None" = None
-    """The shortlists, if any."""
+    ids: Integers | None = None
+    """(slots, columns): target ids, ascending; padded with the size of the vocabulary. None if the columns are the
+    ids."""
+    columns: Int[Tensor, "slots columns"] | None = None
+    """The index of each id in the projection."""
+    beyond: Bool[Tensor, "slots columns"] | None = None
+    """True for padding."""
 
     def logits(self, features: Float[Tensor, "rows features"], active: Active) -> Float[Tensor, "rows columns"]:
         """Logits of the active hypotheses, for all ids or for the list of each hypothesis' request."""
         logits = self.project(features)
-        if self.lists is None:
+        if self.columns is None or self.beyond is None:
             return logits
         rows = torch.from_numpy(active.sentences).to(logits.device)
-        return logits.gather(1, self.lists.columns[rows]).masked_fill_(self.lists.beyond[rows], -torch.inf)
-
-    @property
-    def ids(self) -> Integers | None:
-        """(slots, columns): the target ids of the columns, ascending; None if the columns are the ids."""
-        return None if self.lists is None else self.lists.ids
+        return logits.gather(1, self.columns[rows]).masked_fill_(self.beyond[rows], -torch.inf)
 
     def keep(self, slots: Integers) -> "Output":
         """The output for these slots only, in this order."""
-        return self if self.lists is None else self._replace(lists=self.lists.keep(slots))
-
-
-class Lists(NamedTuple):
-    """The shortlists of the slots, padded to one length."""
-
-    ids: Integers
-    """(slots, columns): target ids, ascending; padded with the size of the vocabulary."""
-    columns: Int[Tensor, "slots columns"]
-    """The index of each id in the projection."""
-    beyond: Bool[Tensor, "slots columns"]
-    """True for padding."""
-
-    def keep(self, slots: Integers) -> "Lists":
-        """The lists of these slots only, in this order."""
+        if self.ids is None or self.columns is None or self.beyond is None:
+            return self
         there = torch.from_numpy(slots).to(self.columns.device)
-        return Lists(self.ids[slots], self.columns[there], self.beyond[there])
+        return Output(self.project, self.ids[slots], self.columns[there], self.beyond[there])
 
 
 class ShortOutput:
@@ -97,6 +84,5 @@ class ShortOutput:
         listed[ids] = True
         some = np.flatnonzero(listed[:-1])
         columns, beyond = (np.cumsum(listed) - 1)[ids].clip(max=len(some) - 1), ids == self.classes
-        at = self.device
-        placed = Lists(ids, torch.from_numpy(columns).to(at), torch.from_numpy(beyond).to(at))
-        return Output(self.linear.some(torch.from_numpy(some).to(at)), placed)
+        chosen, at, padding = (torch.from_numpy(part).to(self.device) for part in (some, columns, beyond))
+        return Output(self.linear.some(chosen), ids, at, padding)

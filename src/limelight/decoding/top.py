@@ -2,13 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
-from limelight.decoding.host import Integers, Numbers, Truths
-from limelight.models.interface import Active, Seq2Seq
+from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float, Int
 
 PROJECTED = 2048
@@ -20,22 +17,6 @@ class Top(NamedTuple):
 
     logits: Float[Tensor, "*rows rank"]
     ids: Int[Tensor, "*rows rank"]
-
-
-class Continuations(NamedTuple):
-    """The best continuations of each sentence, over all its hypotheses, best first; on the host.
-
-    If there are fewer, the rest have a log-probability of -inf.
-    """
-
-    log_probabilities: Numbers
-    """(batch, rank): of the token alone, given the hypothesis."""
-    parents: Integers
-    """(batch, rank): the index of the hypothesis that is continued."""
-    ids: Integers
-    """(batch, rank): the id of the new token."""
-    tied: Truths
-    """(batch,): whether equal sums make the selection or its order ambiguous."""
 
 
 def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
@@ -61,41 +42,6 @@ def log_probabilities(
         scores = in_full(model.project(some)).log_softmax(dim=-1)
         chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
     return torch.cat(chosen)
-
-
-def best_continuations(
-    log_probabilities: Float[Tensor, "rows vocab"],
-    before: Float[Tensor, " rows"],
-    active: Active,
-    count: int,
-) -> Continuations:
-    """The `count` continuations of each sentence with the largest sums of log-probabilities: the best of each
-    hypothesis, then the best of these for each sentence.
-
-    torch selects arbitrarily among equal sums. One continuation more than requested shows whether the selection is
-    ambiguous; if so, `top_logits_with_ties` decides. Waits for the device once.
-
-    Of a sentence with NaN some log-probability is NaN: top-k sorts it as the largest value.
-    """
-    batch, width, each = len(active.firsts) - 1, int(active.counts.max()), min(count + 1, log_probabilities.shape[1])
-    gained, ids = log_probabilities.topk(each, dim=1)
-    among = active.among(width)
-    places = slice(None) if among is None else torch.from_numpy(among).to(ids.device)
-
-    def of_sentences(part: Tensor, nothing: float = 0.0) -> Tensor:
-        table = part.new_full((batch * width, each), nothing)
-        table[places] = part
-        return functional.pad(table.view(batch, -1), (0, max(0, count + 1 - width * each)), value=nothing)
-
-    sums = of_sentences(gained + before.to(gained)[:, None], -torch.inf)
-    sums, best = sums.topk(count + 1, dim=1)
-    parents = (best // each).clamp(max=width - 1)
-    parts = sums, of_sentences(gained, -torch.inf).gather(1, best), parents, of_sentences(ids).gather(1, best)
-    # One copy for all, in the type of the sums: fp32 represents every id exactly, and not every GPU has float64.
-    on_the_host = torch.stack([part.to(sums.dtype) for part in parts]).cpu().double().numpy()
-    totals, found, (parents_of, tokens) = on_the_host[0], on_the_host[1], on_the_host[2:].astype(np.int64)
-    tied = ((totals[:, 1:] == totals[:, :-1]) & (totals[:, 1:] > -np.inf)).any(axis=1)
-    return Continuations(found[:, :-1], parents_of[:, :-1], tokens[:, :-1], tied)
 
 
 def top_logits_with_ties(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:

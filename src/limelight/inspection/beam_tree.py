@@ -1,7 +1,7 @@
 """The trace of a beam search: every hypothesis that was considered, its parent, and why it was not continued.
 
-The search is the engine's own (`decoding/beam.py`), for one request at a time, with the engine's own step; the subclass
-only records.
+The search is the engine's own (`decoding/search.py`), for one request at a time, with the engine's own step; the
+subclass only records.
 
 | state       | outcome of a hypothesis                                                                        |
 |-------------|------------------------------------------------------------------------------------------------|
@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import pad_rows
-from limelight.decoding.beam import BeamSearch
 from limelight.decoding.engine import search_from
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request, check_request
+from limelight.decoding.search import Search
 from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate
 from limelight.inspection.words import drawable
@@ -30,7 +30,7 @@ from limelight.models.interface import Active, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 
 
-class TracedBeam(BeamSearch):
+class TracedBeam(Search):
     """The beam search of one request, in slot 0, which records every continuation that it ranked."""
 
     def __init__(self, request: Request, model: Seq2Seq, target: Tokenizer) -> None:
@@ -49,10 +49,9 @@ class TracedBeam(BeamSearch):
 
     def advance(
         self, log_probabilities: Tensor, active: Active, ids: Integers | None = None
-    ) -> tuple[Integers | None, Integers]:
+    ) -> tuple[Integers, Integers]:
         before, length = self.log_probabilities[0].copy(), int(self.positions[0]) + 1
         moved, decided = super().advance(log_probabilities, active, ids)
-        assert moved is not None
         places = dict[tuple[int, int], int]()
         parents_of = self.active_nodes
         if int(self.positions[0]) == length:  # it went on
@@ -115,7 +114,7 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     hypotheses = search.results(0)
     for number in search.active_nodes:
         if search.nodes[number]["state"] == "continued" and number:
-            reason = "it could not win any more" if search.finished[0] else "it reached the length limit"
+            reason = "it could not win any more" if search.slots[0].finished else "it reached the length limit"
             search.nodes[number] |= {"state": "stopped", "reason": reason}
     best = hypotheses[0]
     for node, path in zip(search.nodes[1:], search.paths[1:], strict=True):

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from limelight.decoding.engine import search_from
-from limelight.decoding.greedy import PathSearch
+from limelight.decoding.engine import search_for, search_from
 from limelight.decoding.request import Request
 from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.forward_pass import transformer_of
@@ -99,7 +98,7 @@ def encoder_lens(
     with eval_mode(model), probe(model, intervention):
         features = transformer_of(model).encoder.leave(encoded)  # all layers are one batch
         valid = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
-        search = PathSearch(1, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
+        search = search_for(model, 1)
         search.admit([Request((), max_length)] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
     found = (search.results(slot)[0] for slot in range(len(encoded)))

@@ -1,4 +1,4 @@
-"""What a decoder carries from step to step: keys and values in growing buffers, or the cells of recurrent layers.
+"""What decoders carry from step to step: keys and values in growing buffers, cells of recurrent layers, and the source.
 
 A position of a sentence is a column for each of its hypotheses, side by side. Keys and values stay where they were
 written; a table says for each hypothesis whose column of a position belongs to its past, and only this table changes
@@ -6,13 +6,13 @@ when hypotheses are reordered. Every sentence has its own age, so sentences can 
 prompt) has one column per position, whatever the number of hypotheses.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from limelight.models.interface import State, put_rows
 from limelight.shapes import Bool, Float, Int
 
 FIRST_ROOM = 16
@@ -49,7 +49,7 @@ class Columns:
             return self
         given = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
         own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in given)
-        return Columns(*(put_rows(part, new, slots, axis=2) for part, new in zip(own, given, strict=True)))
+        return Columns(*(put_rows(part, new, slots) for part, new in zip(own, given, strict=True)))
 
 
 def _with_columns(part: Float[Tensor, "batch heads columns size"], count: int) -> Float[Tensor, "batch heads _ size"]:
@@ -57,7 +57,7 @@ def _with_columns(part: Float[Tensor, "batch heads columns size"], count: int) -
 
 
 @dataclass(slots=True)
-class Past:
+class Past(State):
     """Keys and values of each decoder layer, and whose they are.
 
     Attributes:
@@ -122,59 +122,43 @@ class Past:
         """Insert fresh sentences at `slots`, with their prompts."""
         batch = max(len(self.ages), int(slots.max()) + 1)
         layers = tuple(old.admit(new, slots, batch) for old, new in zip(self.layers, fresh.layers, strict=True))
-        ancestors = put_rows(self.ancestors, fresh.ancestors, slots, axis=2)
+        ancestors = put_rows(self.ancestors, fresh.ancestors, slots)
         ages, prompts = put_rows(self.ages, fresh.ages, slots), put_rows(self.prompts, fresh.prompts, slots)
         return Past(layers, ancestors, ages, prompts, int(ages.max()), int(prompts.max()))
 
 
-@dataclass(slots=True)
-class Cells:
+@dataclass(frozen=True, slots=True)
+class Cells(State):
     """The vectors of each recurrent layer, (batch, width, size) each: one, or two for an LSTM."""
 
     layers: tuple[list[Tensor], ...]
 
     def repeated(self, width: int) -> "Cells":
         """Copies for `width` hypotheses: they diverge, and their rows are written to."""
-        return self._changed(lambda part: part.repeat(1, width, 1))
+        return self.changed(lambda part: part.repeat(1, width, 1))
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Cells":
-        """Hypothesis j of sentence i continues `parents[i, j]`."""
-        return self._changed(lambda part: part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])))
+        return self.changed(lambda part: part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])))
 
-    def keep(self, rows: Int[Tensor, " rows"]) -> "Cells":
-        """A copy of these sentences."""
-        return self._changed(lambda part: part[rows])
 
-    def admit(self, fresh: "Cells", slots: Int[Tensor, " fresh"]) -> "Cells":
-        """Insert fresh sentences at `slots`, in place if there is room."""
-        pairs = zip(self.layers, fresh.layers, strict=True)
-        return Cells(tuple([put_rows(part, new, slots) for part, new in zip(*layers, strict=True)] for layers in pairs))
+@dataclass(frozen=True, slots=True)
+class SourceView(State):
+    """The source as a decoder uses it, padded at the end: keys, values and the mask."""
 
-    def release(self, slots: Int[Tensor, " slots"]) -> "Cells":
-        """Nothing is to be done for these sentences."""
+    keys: Float[Tensor, "batch *heads source key_size"]
+    values: Float[Tensor, "batch *heads source value_size"]
+    may_attend: Bool[Tensor, "batch *heads 1 source"] | Float[Tensor, "batch *heads 1 source"]
+    """True where a query may attend; or the same as a bias, see `attend`."""
+
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "SourceView":
         return self
 
-    def _changed(self, change: Callable[[Tensor], Tensor]) -> "Cells":
-        return Cells(tuple(list(map(change, layer)) for layer in self.layers))
+    def release(self, places: Int[Tensor, " slots"]) -> "SourceView":
+        return self
 
-
-def put_rows(rows: Tensor, fresh: Tensor, slots: Int[Tensor, " fresh"], axis: int | None = None) -> Tensor:
-    """Write `fresh` into these rows, which may lie beyond the last; zeros pad both to equal length along `axis`.
-
-    In place if the shape allows it.
-    """
-    shape = [max(len(rows), int(slots.max()) + 1), *rows.shape[1:]]
-    if axis is not None:
-        shape[axis] = max(rows.shape[axis], fresh.shape[axis])
-    rows = _padded(rows, shape)
-    rows[slots] = _padded(fresh, [len(fresh), *shape[1:]])
-    return rows
-
-
-def _padded(values: Tensor, shape: list[int]) -> Tensor:
-    """Pad with zeros at the end of each axis to `shape`."""
-    if list(values.shape) == shape:
-        return values
-    wide = values.new_zeros(shape)
-    wide[tuple(slice(length) for length in values.shape)] = values
-    return wide
+    def admit(self, fresh: "SourceView", places: Int[Tensor, " fresh"]) -> "SourceView":
+        """With fresh sources; all are padded to the longest that is left."""
+        wide = State.admit(self, fresh, places)
+        longest = int(wide.may_attend.flatten(1).any(dim=0).sum())
+        keys, values = (part[..., :longest, :] for part in (wide.keys, wide.values))
+        return SourceView(keys, values, wide.may_attend[..., :longest])

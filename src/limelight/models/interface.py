@@ -5,11 +5,11 @@ decoding code holds states, reorders their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,30 +37,69 @@ Own = TypeVar("Own", bound="State")
 """The type of the state itself: states are only combined with states of the same type."""
 
 
-class State(ABC):
+class State:
     """What the decoder carries from one step to the next: `width` hypotheses for each sentence of a batch.
 
-    Data of the source is stored once per sentence, whatever the width.
+    A state is a dataclass of tensors with an entry for each sentence, other states, and tuples or lists of them. Data
+    of the source is stored once per sentence, whatever the width; a state with values of each hypothesis overrides
+    `reorder`.
 
     A state is consumed by `step` and by its own methods: its tensors may be overwritten.
     """
 
-    @abstractmethod
     def reorder(self: Own, parents: Int[Tensor, "batch width"]) -> Own:
         """Hypothesis j of sentence i continues hypothesis `parents[i, j]` of the same sentence."""
+        return self.changed(lambda part: part.reorder(parents) if isinstance(part, State) else part)
 
-    @abstractmethod
     def keep(self: Own, sentences: Int[Tensor, " kept"]) -> Own:
         """Keep only these sentences, with all their hypotheses, in this order."""
+        return self.changed(lambda part: part.keep(sentences) if isinstance(part, State) else part[sentences])
 
-    @abstractmethod
     def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
         """Insert the sentences of `fresh`, a state before its first step, at `places`: free slots, or slots after the
-        last."""
+        last. Tensors are padded with zeros to equal sizes."""
+
+        def insert(part: Any, new: Any) -> Any:
+            return part.admit(new, places) if isinstance(part, State) else put_rows(part, new, places)
+
+        return self.changed(insert, fresh)
 
     def release(self: Own, places: Int[Tensor, " slots"]) -> Own:
         """Mark the sentences at `places` as finished. They stay in the batch, but their results are not used."""
-        return self
+        return self.changed(lambda part: part.release(places) if isinstance(part, State) else part)
+
+    def changed(self: Own, change: Callable[..., Any], *others: Own) -> Own:
+        """A state with every tensor and state in it changed; `change` also takes those of other states."""
+        names = [field.name for field in fields(cast(Any, self))]
+        parts = {name: _mapped(change, *(getattr(state, name) for state in (self, *others))) for name in names}
+        return cast(Own, replace(cast(Any, self), **parts))
+
+
+def _mapped(change: Callable[..., Any], *parts: Any) -> Any:
+    if isinstance(parts[0], tuple | list):
+        return type(parts[0])(_mapped(change, *each) for each in zip(*parts, strict=True))
+    return change(*parts)
+
+
+def put_rows(rows: Tensor, fresh: Tensor, slots: Int[Tensor, " fresh"]) -> Tensor:
+    """Write `fresh` into these rows, which may lie beyond the last; zeros pad both to equal sizes.
+
+    In place if the shape allows it.
+    """
+    pairs = zip(rows.shape[1:], fresh.shape[1:], strict=True)
+    shape = [max(len(rows), int(slots.max()) + 1), *map(max, pairs)]
+    rows = _padded(rows, shape)
+    rows[slots] = _padded(fresh, [len(fresh), *shape[1:]])
+    return rows
+
+
+def _padded(values: Tensor, shape: list[int]) -> Tensor:
+    """Pad with zeros at the end of each axis to `shape`."""
+    if list(values.shape) == shape:
+        return values
+    wide = values.new_zeros(shape)
+    wide[tuple(slice(length) for length in values.shape)] = values
+    return wide
 
 
 @dataclass(frozen=True)

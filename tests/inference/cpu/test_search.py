@@ -162,15 +162,12 @@ def test_lists_of_translations(
     assert None not in calls
 
 
-def test_an_error_of_the_model_is_that_of_its_steps(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
-    """A call that fails as a whole leaves each of its requests to the steps, and says so unless memory is lacking."""
-    model, requests = model_of("pre"), [Request([3, 0], 9), Request([4, 0], 9)]
-    expected = decoded(model, requests)
-    monkeypatch.setattr(model, "search", Mock(side_effect=MemoryError))
-    assert_same(decoded(model, requests), expected)
-    monkeypatch.setattr(model, "search", Mock(side_effect=IndexError("7")))
-    with pytest.warns(UserWarning, match=r"decoded step by step, which is slower.*IndexError\('7'\)"):
-        assert_same(decoded(model, requests), expected)
+def test_an_error_of_the_call_is_that_of_its_requests(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    engine = Engine(model_of("pre"))
+    monkeypatch.setattr(engine.model, "search", Mock(side_effect=IndexError("7")))
+    numbers = [engine.submit(Request([token, 0], 9)) for token in (3, 4)]
+    assert [(outcome.id, str(outcome.error)) for outcome in engine.step()] == [(number, "7") for number in numbers]
+    assert not engine.busy
 
 
 @pytest.mark.parametrize("rare", ["twins", "bytes"])

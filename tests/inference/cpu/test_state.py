@@ -5,10 +5,9 @@ import torch
 
 pytest.importorskip("numba")
 
-from limelight.inference.cpu.state import FIRST_ROOM
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Seq2Seq
-from tests.models.followed import Followed, begun, random_sources
+from tests.models.followed import begun, random_sources
 from tests.models.helpers import make_model, transformer
 
 TOLERANCE = 1e-5
@@ -16,38 +15,6 @@ TOLERANCE = 1e-5
 
 def prepared(model: Seq2Seq) -> Seq2Seq:
     return prepare(model, "fp32")
-
-
-@torch.inference_mode()
-def test_the_room_doubles_when_it_is_full(seed: int) -> None:
-    model = make_model(transformer()).eval()
-    ready = prepared(model)
-    followed = Followed(ready, random_sources(ready, (4, 2)), 2, truth=model, tolerance=TOLERANCE)
-    rooms = []
-    for _ in range(2 * FIRST_ROOM + 1):
-        followed.step()
-        followed.reorder()
-        rooms.append(followed.state.past.ancestors.shape[2])
-    first = FIRST_ROOM
-    assert rooms == [first] * first + [2 * first] * first + [4 * first]
-    followed.keep([1])
-    assert followed.state.past.ancestors.shape[2] == 4 * first
-    followed.step()
-
-
-@torch.inference_mode()
-def test_a_released_sentence_begins_anew(seed: int) -> None:
-    """Else it would leave the learned positions."""
-    model = make_model(transformer(positions="learned", max_positions=7)).eval()
-    ready = prepared(model)
-    followed = Followed(ready, random_sources(ready, (3, 3)), 2, truth=model, tolerance=TOLERANCE)
-    for _ in range(4):
-        followed.step()
-    followed.release([0])
-    assert followed.state.past.ages.tolist() == [0, 4]
-    for _ in range(3):
-        followed.step()
-    assert followed.state.past.ages.tolist() == [3, 7]
 
 
 @torch.inference_mode()

@@ -69,15 +69,6 @@ def test_products_differ_by_what_rounding_allows(
     assert (np.abs(product(given, layer.packed) - layer.exact(given)) <= layer.rounding(given)).all()
 
 
-@pytest.mark.parametrize(("rows", "outputs", "inputs"), SIZES)
-def test_bytes_are_multiplied_exactly(rows: int, outputs: int, inputs: int, numbers: np.random.Generator) -> None:
-    """Whole numbers from -100 to as many steps above it, both of them there, are what a byte can be."""
-    layer = Layer(numbers, outputs, inputs + 2)
-    given = numbers.integers(-100, STEPS - 99, size=(rows, inputs + 2)).astype(np.float32)
-    given[:, :2] = -100, STEPS - 100
-    np.testing.assert_allclose(product(given, layer.packed), layer.exact(given), rtol=1e-5, atol=1e-3)
-
-
 def test_a_row_does_not_depend_on_its_company(numbers: np.random.Generator) -> None:
     layer = Layer(numbers, 19, 23)
     given = normal(numbers, 7, 23) * 10.0 ** numbers.integers(-5, 5, size=(7, 1)).astype(np.float32)

@@ -5,12 +5,9 @@ import torch
 from torch import nn
 
 from limelight.batching.batch import make_blocks, pad_rows
-from limelight.errors import UserError
-from limelight.models.families import build_model
 from limelight.models.recurrent.cells import KINDS
 from limelight.models.recurrent.language_model import RecurrentLanguageModel
-from limelight.tokens import Tokenizers
-from tests.models.helpers import Vocabulary, exact_model, make_model, random_rows, recurrent_language_model
+from tests.models.helpers import exact_model, random_rows, recurrent_language_model
 
 
 def exact(**settings: object) -> RecurrentLanguageModel:
@@ -52,31 +49,18 @@ def test_what_is_carried_is_what_a_search_goes_on_from(model: RecurrentLanguageM
         carried = None
         if row:
             _, carried = model.read_on(torch.tensor([row]), None)
-        for depth, cell in enumerate(state.cells.layers):
+        for depth, cell in enumerate(state.layers):
             for part, values in enumerate(cell):
                 expected = torch.zeros(13).double() if carried is None else carried[part][depth, 0]
                 torch.testing.assert_close(values[number], expected.expand(2, -1), rtol=1e-10, atol=1e-10)
 
 
-def test_gradients_reach_back_through_what_is_carried_until_it_is_detached(model: RecurrentLanguageModel) -> None:
-    ids = torch.randint(1, 28, (2, 5))
-    _, carried = model.read_on(ids, None)
-    for values, reaches in ((carried, True), (tuple(part.detach() for part in carried), False)):
-        model.zero_grad()
-        features, _ = model.read_on(torch.full((2, 3), 1), values)
-        features.sum().backward(retain_graph=True)
-        before = [piece for piece in set(ids.flatten().tolist()) if piece != 1]
-        assert bool(model.embedding.weight.grad[before].any()) == reaches
-
-
 def test_the_state_of_nothing_is_zero(model: RecurrentLanguageModel) -> None:
     nothing = torch.zeros(3, 0, dtype=torch.int64)
     state = model.start(model.encode(nothing, nothing.bool()), 2)
-    assert [part.shape for cell in state.cells.layers for part in cell] == [
-        (3, 2, 13)
-    ] * 2 * model.cells.kind.state_parts
-    assert not any(part.any() for cell in state.cells.layers for part in cell)
-    places = {part.data_ptr() for cell in state.cells.layers for part in cell}
+    assert [part.shape for cell in state.layers for part in cell] == [(3, 2, 13)] * 2 * model.cells.kind.state_parts
+    assert not any(part.any() for cell in state.layers for part in cell)
+    places = {part.data_ptr() for cell in state.layers for part in cell}
     assert len(places) == 2 * model.cells.kind.state_parts, "others may take a place of one and leave the rest"
 
 
@@ -93,15 +77,3 @@ def test_a_linear_layer_stands_between_where_widths_differ(
     features, _ = model.read_on(torch.randint(1, 28, (3, 5)), None)
     weight = model.output.weight if own else model.embedding.weight[:28]
     torch.testing.assert_close(model.project(features), features @ weight.T)
-
-
-def test_it_begins_with_one_vocabulary() -> None:
-    with pytest.raises(UserError, match=r"model.family=recurrent_language_model reads source and target as one text"):
-        build_model(recurrent_language_model(), Tokenizers(Vocabulary(29), Vocabulary(31)))
-
-
-def test_dropout_stands_before_between_and_behind_the_layers(seed: int) -> None:
-    model = make_model(recurrent_language_model(dropout=0.5)).train()
-    assert (model.dropout.p, model.cells.fused.dropout, model.cells.dropout.p) == (0.5, 0.5, 0.5)
-    features, _ = model.read_on(torch.randint(1, 28, (40, 20)), None)
-    assert 0.4 < float((features == 0).float().mean()) < 0.6

@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.build import build_recurrent
 from limelight.models.recurrent.cells import KINDS
-from tests.models.helpers import exact_model, make_model, random_batch
+from tests.models.helpers import exact_model, random_batch
 
 SIZES = {"embedding": 11, "hidden": 5, "score_size": 3}
 
@@ -114,25 +114,6 @@ def test_fixed_is_one_vector_in_every_step(seed: int) -> None:
         state = gru(model, torch.cat([embedded, context], -1), state)
         expected = torch.tanh(model.decoder.readout(torch.cat([state, context, embedded], -1)))
         assert_same(features[:, place], expected)
-
-
-@pytest.mark.parametrize("wiring", ["fixed", "bahdanau", "luong"])
-@pytest.mark.parametrize(
-    "cell", [pytest.param(kind, marks=pytest.mark.needs("bf16") if kind == "lstm" else ()) for kind in KINDS]
-)
-def test_bf16_autocast_trains_and_stays_near_fp32(wiring: str, cell: str, seed: int) -> None:
-    model = make_model(RecurrentConfig(**SIZES, wiring=wiring, cell=cell)).eval()
-    batch = random_batch(model)
-    with torch.no_grad():
-        expected = model(batch)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        features = model(batch)
-        logits = model.project(features)
-    torch.testing.assert_close(features.float(), expected, rtol=0.05, atol=0.05)
-    logits.float().logsumexp(-1).sum().backward()
-    for name, parameter in model.named_parameters():
-        assert parameter.grad is not None, name
-        assert torch.isfinite(parameter.grad).all(), name
 
 
 def test_three_way_tying_needs_vocabularies_of_one_size() -> None:

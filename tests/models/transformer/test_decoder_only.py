@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.batching.batch import make_blocks, pad_rows
+from limelight.batching.batch import pad_rows
 from limelight.config import DecoderOnlyConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.transformer import Layer, TransformerState
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.tokens import Tokenizers
-from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, make_model, random_rows
+from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, random_rows
 
 
 def exact(**settings: object) -> DecoderOnly:
@@ -144,18 +144,6 @@ def test_a_prompt_is_there_once_whatever_the_width(seed: int) -> None:
     assert may_attend.sum(-1).tolist() == [[7 + 2] * 5, [3 + 2] * 5]
 
 
-@torch.inference_mode()
-def test_a_memory_may_be_begun_with_twice(seed: int) -> None:
-    """What becomes of one state, others that join it included, the other does not see."""
-    model = exact()
-    memory = model.encode(*pad_rows(random_rows((7, 3), 29), 28))
-    ids = torch.randint(1, 28, (2, 2))
-    expected, _ = model.step(ids, model.start(memory, 2))
-    model.start(memory, 2).admit(begun(model, random_rows((5,), 29), 2), torch.tensor([0]))
-    found, _ = model.step(ids, model.start(memory, 2))
-    assert torch.equal(found, expected)
-
-
 # ---- positions
 
 
@@ -185,21 +173,3 @@ def test_it_begins_with_one_vocabulary() -> None:
         UserError, match=r"model.family=decoder_only reads source and target as one text .* tokens.join"
     ):
         build_model(decoder_only(), Tokenizers(Vocabulary(29), Vocabulary(29)))
-
-
-def test_blocks_of_text_are_read_without_masks(seed: int) -> None:
-    """Beyond a few positions the fused kernel does it: no table of who may look at whom comes to be."""
-    model = make_model(decoder_only(dropout=0.0))
-    seen = []
-
-    class Spy(torch.overrides.TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
-            result = func(*args, **(kwargs or {}))
-            if isinstance(result, Tensor) and result.shape[-2:] == (23, 23):
-                seen.append(func)
-            return result
-
-    blocks = make_blocks(torch.randint(1, 28, (3, 24)).numpy())
-    with Spy():
-        model(blocks)
-    assert seen == []

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from limelight.config import TransformerConfig
 from limelight.errors import UserError
-from limelight.models.transformer import Transformer
+from limelight.models.transformer import Sublayer, Transformer
 from tests.models.helpers import exact_model, make_model, random_batch
 
 SIZES = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 12, "heads": 3, "d_ff": 17}
@@ -73,6 +73,13 @@ def test_learned_positions_end_with_a_clear_message(seed: int) -> None:
     for source, target in ((6, 1), (1, 6)):
         with pytest.raises(UserError, match="a sequence of 7 tokens is longer than the 6 learned positions"):
             model(random_batch(model, source_lengths=(source,), target_lengths=(target,)))
+
+
+def test_dropout_thins_the_output_of_a_sublayer_and_never_the_residual(seed: int) -> None:
+    sublayer = Sublayer(torch.nn.LayerNorm(7), dropout=0.5, norm_first=True)
+    zeros, ones = torch.zeros(2, 3, 7), torch.ones(2, 3, 7)
+    assert set(sublayer(zeros, lambda _: ones).unique().tolist()) == {0.0, 2.0}
+    torch.testing.assert_close(sublayer(ones, lambda _: zeros), ones)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])

@@ -42,7 +42,7 @@ def test_a_gated_network_is_its_formula(activation: str, seed: int) -> None:
 
 
 def test_qk_norm_is_a_cosine_times_its_factor(seed: int) -> None:
-    score = NormalizedDot().double()
+    score = NormalizedDot(3, 3, 3).double()
     queries, keys = torch.randn(4, 6, dtype=torch.float64), torch.randn(5, 6, dtype=torch.float64)
     exact(score(queries, keys), 10 * functional.cosine_similarity(queries[:, None], keys[None], dim=-1))
 

@@ -10,7 +10,7 @@ import torch
 from limelight.inspection.heads import attentions
 from limelight.models.cache import Cells
 from limelight.models.transformer import SSRU, SSRULayer
-from tests.models.helpers import exact_model, make_model, transformer
+from tests.models.helpers import make_model, transformer
 
 SHAPE = 3, 5, 7
 """Rows, positions, width."""
@@ -53,17 +53,6 @@ def test_steps_are_the_whole_sequence(seed: int) -> None:
         torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
 
 
-def test_its_gradients_are_those_of_differences(seed: int) -> None:
-    unit = exact_unit()
-    inputs = torch.randn(2, 4, SHAPE[2], dtype=torch.float64, requires_grad=True)
-    names, given = zip(*unit.named_parameters(), strict=True)
-
-    def computed(inputs: torch.Tensor, *weights: torch.Tensor) -> torch.Tensor:
-        return torch.func.functional_call(unit, dict(zip(names, weights, strict=True)), (inputs,))
-
-    assert torch.autograd.gradcheck(computed, (inputs, *given))
-
-
 @pytest.mark.parametrize("how", ["autocast", "weights"])
 @torch.inference_mode()
 def test_cells_are_in_fp32_where_products_are_not(how: str, seed: int) -> None:
@@ -96,16 +85,3 @@ def test_a_decoder_has_no_self_attention_and_carries_a_vector_for_each_layer(pos
             assert isinstance(state.past, Cells)
             assert [tuple(cell.shape) for [cell] in state.past.layers] == [(1, 2, 11)] * 2
             _, state = model.step(torch.tensor([[5, 6]]), state)
-
-
-def test_ages_bound_the_table_of_positions_however_long_sentences_come_and_go(seed: int) -> None:
-    """A state that serves without end has no length of its own."""
-    model = exact_model(transformer(decoder_autoreg="ssru", positions="learned", max_positions=4))
-    ids = torch.tensor([[3, 4, model.end_id]])
-    with torch.inference_mode():
-        state = model.start(model.encode(ids, ids >= 0))
-        for _ in range(5):
-            for _ in range(4):
-                _, state = model.step(torch.tensor([[5]]), state)
-            state = state.release(torch.tensor([0]))
-            state = state.admit(model.start(model.encode(ids, ids >= 0)), torch.tensor([0]))

@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells
-from limelight.models.interface import LanguageModel, Memory, State
+from limelight.models.interface import LanguageModel, Memory
 from limelight.models.recurrent.cells import Carried, CellStack
 from limelight.shapes import Bool, Float, Int
 
@@ -21,23 +21,7 @@ class ReadPrompt(Memory):
     source_valid: Bool[Tensor, "batch source"]
 
 
-@dataclass(frozen=True, slots=True)
-class CellsState(State):
-    """The states of all layers."""
-
-    cells: Cells
-
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "CellsState":
-        return CellsState(self.cells.reorder(parents))
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "CellsState":
-        return CellsState(self.cells.keep(sentences))
-
-    def admit(self, fresh: "CellsState", places: Int[Tensor, " fresh"]) -> "CellsState":
-        return CellsState(self.cells.admit(fresh.cells, places))
-
-
-class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
+class RecurrentLanguageModel(LanguageModel[ReadPrompt, Cells]):
     """Embedding, recurrent layers, and a linear output layer, which may be tied to the embedding.
 
     Dropout applies to non-recurrent connections only (Zaremba et al. 2014).
@@ -87,14 +71,14 @@ class RecurrentLanguageModel(LanguageModel[ReadPrompt, CellsState]):
         layers = zip(*(part[:, :, None] for part in after), strict=True)
         return ReadPrompt(Cells(tuple([part * begun for part in layer] for layer in layers)), source_valid)
 
-    def start(self, memory: ReadPrompt, width: int = 1) -> CellsState:
-        return CellsState(memory.cells.repeated(width))
+    def start(self, memory: ReadPrompt, width: int = 1) -> Cells:
+        return memory.cells.repeated(width)
 
     def step(
-        self, ids: Int[Tensor, "batch width"], state: CellsState
-    ) -> tuple[Float[Tensor, "batch width features"], CellsState]:
-        cells = self.cells.step(self.dropout(self.embedding(ids)), state.cells)
-        return self._features(cells.layers[-1][0]), CellsState(cells)
+        self, ids: Int[Tensor, "batch width"], state: Cells
+    ) -> tuple[Float[Tensor, "batch width features"], Cells]:
+        state = self.cells.step(self.dropout(self.embedding(ids)), state)
+        return self._features(state.layers[-1][0]), state
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         return projection_weight(self.output, self.embedding), None

@@ -31,7 +31,7 @@ from limelight.attention.scores import Score, placed
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Cells, put_rows
+from limelight.models.cache import Cells, SourceView
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.models.recurrent.cells import CellStack, kind_of
 from limelight.shapes import Bool, Float, Int
@@ -96,54 +96,15 @@ class RecurrentEncoder(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """The source as a decoder uses it: keys prepared for the score, values, and the mask.
-
-    Without attention it holds a single vector.
-    """
-
-    prepared: Float[Tensor, "batch source key_size"]
-    values: Float[Tensor, "batch source value_size"]
-    may_attend: Bool[Tensor, "batch 1 source"]
-
-    def keep(self, rows: Int[Tensor, " rows"]) -> "Source":
-        """Keep only these rows."""
-        return replace(self, prepared=self.prepared[rows], values=self.values[rows], may_attend=self.may_attend[rows])
-
-    def admit(self, fresh: "Source", places: Int[Tensor, " fresh"]) -> "Source":
-        """Insert fresh sources at `places`, all padded to the longest."""
-        may_attend = put_rows(self.may_attend, fresh.may_attend, places, axis=2)
-        longest = int(may_attend.flatten(1).any(dim=0).sum())  # sources are padded at the end
-        return replace(
-            self,
-            prepared=put_rows(self.prepared, fresh.prepared, places, axis=1)[:, :longest],
-            values=put_rows(self.values, fresh.values, places, axis=1)[:, :longest],
-            may_attend=may_attend[..., :longest],
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class RecurrentState(State):
-    """The states of all layers, the attentional state that is fed back (of width 0 if none is), and the source."""
+    """The states of all layers, the attentional state that is fed back (of width 0 if none is), and the source: keys
+    prepared for the score; without attention it is a single vector."""
 
     cells: Cells
-    fed: Float[Tensor, "batch width features"]
-    source: Source
+    fed: Cells
+    source: SourceView
     ages: Int[Tensor, " batch"]
     """Number of positions that each sentence's hypotheses have read."""
-
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "RecurrentState":
-        fed = self.fed.gather(1, parents[:, :, None].expand(-1, -1, self.fed.shape[2]))
-        return replace(self, cells=self.cells.reorder(parents), fed=fed)
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "RecurrentState":
-        source = self.source.keep(sentences)
-        return RecurrentState(self.cells.keep(sentences), self.fed[sentences], source, self.ages[sentences])
-
-    def admit(self, fresh: "RecurrentState", places: Int[Tensor, " fresh"]) -> "RecurrentState":
-        cells, source = self.cells.admit(fresh.cells, places), self.source.admit(fresh.source, places)
-        fed, ages = put_rows(self.fed, fresh.fed, places), put_rows(self.ages, fresh.ages, places)
-        return RecurrentState(cells, fed, source, ages)
 
     @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
@@ -195,28 +156,28 @@ class RecurrentDecoder(nn.Module, ABC):
         self.cells, self.bridge, self.score, self.readout = cells, bridge, score, readout
         self.attend, self.fed_size = Attend(), fed_size
 
-    def view(self, memory: RecurrentMemory) -> Source:
+    def view(self, memory: RecurrentMemory) -> SourceView:
         """The source in the form that this decoder uses; computed once per sentence."""
         if self.score is None:
             context = memory.last[0][:, None]
-            return Source(context, context, memory.source_valid[:, None, :1])
+            return SourceView(context, context, memory.source_valid[:, None, :1])
         # Padding has the last position, so that a score sees the length of the source.
         positions = memory.source_valid.cumsum(1) - 1
         prepared = placed(self.score, self.score.prepare(memory.annotations), positions)
         # Keys and values in the same precision: autocast would cast full-precision values at every position.
-        return Source(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
+        return SourceView(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
         """The state before the first position, for `width` hypotheses."""
         cells, batch = self.bridge(memory.last).repeated(width), len(memory.source_valid)
         fed = cells.layers[-1][0].new_zeros(batch, width, self.fed_size)
         ages = torch.zeros(batch, dtype=torch.int64, device=fed.device)
-        return RecurrentState(cells, fed, self.view(memory), ages)
+        return RecurrentState(cells, Cells(([fed],)), self.view(memory), ages)
 
     def attend_source(
         self,
         queries: Float[Tensor, "batch query hidden"],
-        source: Source,
+        source: SourceView,
         positions: Int[Tensor, "batch 1"] | None = None,
     ) -> Float[Tensor, "batch query value_size"]:
         """The context of each query; positions are by default 0, 1, ..."""
@@ -225,11 +186,11 @@ class RecurrentDecoder(nn.Module, ABC):
         asked = placed(self.score, queries, positions)
         return self.attend(
             asked,
-            source.prepared,
+            source.keys,
             source.values,
             score=self.score.compare,
             may_attend=source.may_attend,
-            factors=self.score.factors(asked, source.prepared),
+            factors=self.score.factors(asked, source.keys),
         )
 
     @abstractmethod
@@ -289,10 +250,12 @@ class LuongDecoder(RecurrentDecoder):
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.fed], dim=-1), state.cells))
+        state = replace(
+            state, cells=self.cells.step(torch.cat([embedded, state.fed.layers[0][0]], dim=-1), state.cells)
+        )
         context = self.attend_source(state.top, state.source, state.ages[:, None])
         features = _read_out(self.readout, context, state.top)
-        return features, replace(state, fed=features if self.fed_size else state.fed, ages=state.ages + 1)
+        return features, replace(state, fed=Cells(([features],)) if self.fed_size else state.fed, ages=state.ages + 1)
 
     def unroll(
         self, embedded: Float[Tensor, "batch target embedding"], state: RecurrentState

@@ -1,6 +1,7 @@
 """The Transformer: layers, stacks, decoder states and complete models."""
 
-from limelight.models.transformer.layers import Layer, SourceView, Sublayer
+from limelight.models.cache import SourceView
+from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.models.transformer.model import Stack, Transformer, TransformerMemory, TransformerState
 from limelight.models.transformer.ssru import SSRU, SSRULayer
 

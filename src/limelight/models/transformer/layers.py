@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Columns
+from limelight.models.cache import Columns, SourceView
 from limelight.shapes import Bool, Float, Int
 
 Mask = Bool[Tensor, "..."] | Float[Tensor, "..."]
@@ -47,14 +47,6 @@ class Reading(NamedTuple):
     may_attend: Mask | None = None
     causal: bool = False
     """No position attends to later ones. Sequences are padded at the end, so this also excludes padding."""
-
-
-class SourceView(NamedTuple):
-    """Keys and values of the encoder's output for one decoder layer."""
-
-    keys: Float[Tensor, "batch heads source head_size"]
-    values: Float[Tensor, "batch heads source value_size"]
-    may_attend: Mask
 
 
 class Layer(nn.Module):

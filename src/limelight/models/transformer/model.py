@@ -14,9 +14,9 @@ from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import RotaryPositions, TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
-from limelight.models.cache import Cells, Columns, Past, put_rows
+from limelight.models.cache import Cells, Columns, Past, SourceView
 from limelight.models.interface import Memory, Seq2Seq, State
-from limelight.models.transformer.layers import Layer, Mask, Reading, SourceView
+from limelight.models.transformer.layers import Layer, Mask, Reading
 from limelight.models.transformer.ssru import SSRULayer, cell_precision
 from limelight.shapes import Bool, Float, Int
 
@@ -38,32 +38,9 @@ class TransformerState(State):
     """Number of positions that each sentence's hypotheses have read, a prompt included."""
     sources: tuple[SourceView, ...] = ()
 
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "TransformerState":
-        return replace(self, past=self.past.reorder(parents))
-
-    def keep(self, sentences: Int[Tensor, " kept"]) -> "TransformerState":
-        sources = tuple(SourceView(*(part[sentences] for part in source)) for source in self.sources)
-        return TransformerState(self.past.keep(sentences), self.ages[sentences], sources)
-
     def release(self, places: Int[Tensor, " slots"]) -> "TransformerState":
         # Otherwise their ages would exceed the learned positions.
         return replace(self, past=self.past.release(places), ages=self.ages.index_fill(0, places, 0))
-
-    def admit(self, fresh: "TransformerState", places: Int[Tensor, " fresh"]) -> "TransformerState":
-        past = self.past.admit(fresh.past, places)  # type: ignore[arg-type]
-        sources = tuple(map(partial(_join, places=places), self.sources, fresh.sources))
-        return TransformerState(past, put_rows(self.ages, fresh.ages, places), sources)
-
-
-def _join(source: SourceView, fresh: SourceView, places: Int[Tensor, " fresh"]) -> SourceView:
-    """With fresh sources at `places`, all padded to the longest."""
-    permitted = put_rows(source.may_attend, fresh.may_attend, places, axis=3)
-    longest = int(permitted.flatten(1).any(dim=0).sum())  # sources are padded at the end
-    keys, values = (
-        put_rows(source.keys, fresh.keys, places, axis=2),
-        put_rows(source.values, fresh.values, places, axis=2),
-    )
-    return SourceView(keys[:, :, :longest], values[:, :, :longest], permitted[..., :longest])
 
 
 class Stack(nn.Module):
@@ -120,7 +97,7 @@ class Stack(nn.Module):
         sources = state.sources
         if sources:
             source_bias = as_bias(sources[0].may_attend, hidden.dtype)
-            sources = tuple(source._replace(may_attend=source_bias) for source in sources)
+            sources = tuple(replace(source, may_attend=source_bias) for source in sources)
         positions = ages[:, None, None]
         reading = Reading(self._rotation(positions), positions, bias)
         return self._through(hidden, reading, sources, past.layers), replace(state, past=past, ages=ages + 1)
@@ -193,7 +170,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
         sources = self.decoder.project_memory(memory.features, permit_keys(memory.source_valid))
-        kept = tuple(SourceView(keys.contiguous(), values.contiguous(), mask) for keys, values, mask in sources)
+        kept = tuple(each.changed(Tensor.contiguous) for each in sources)
         ages = torch.zeros(len(memory.source_valid), dtype=torch.int64, device=memory.source_valid.device)
         return TransformerState(self.decoder.begin(ages, width), ages, kept)
 
