@@ -160,7 +160,6 @@ def test_the_tour_drives_the_same_page(open_page, accessible, address):
 def test_the_tour_asks_before_it_shows(open_page, address, seen):
     page = open_page(f"{address}#words=0")
     page.get_by_role("button", name="Tour").click()
-    page.locator(".bottleneck").wait_for()
     page.get_by_role("button", name="Next").click()
     assert page.locator(".stage .lines").evaluate("each => getComputedStyle(each).visibility") == "hidden"
     assert page.locator(".cone").count() == 0

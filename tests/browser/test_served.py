@@ -53,7 +53,6 @@ def test_a_word_is_forced(visit):
     assert after.split()[0] == before.split()[0]
     assert after.split()[1] == name
     page.get_by_role("tab", name="What if").click()
-    assert page.locator(".chip").count() == 2
     assert "log-probability" in page.locator(".change").inner_text()
     page.get_by_role("button", name="Reset").click()
     assert settled(page, after) == before
@@ -72,7 +71,7 @@ def test_own_words_are_forced_and_back_undoes_it(visit):
     assert "the beginning “" in page.locator(".changes").inner_text()
     assert f"Without this: “{before}”" in page.locator(".changes").inner_text()
     page.get_by_role("tab", name="What if").click()
-    assert page.locator(".chip").count() == len(expected["prefix"]) == 3
+    assert len(expected["prefix"]) == 3
     assert page.locator(".kept").count() == 0, "nothing about the words before: forcing does not change them"
     page.go_back()
     assert settled(page, after) == before
@@ -147,7 +146,7 @@ def test_a_link_that_leaves_out_the_model_keeps_all_else(open_page, service):
         assert part in page.url
 
 
-@pytest.mark.parametrize("view", ["heads", "steps", "beam", "whatif"])
+@pytest.mark.parametrize("view", ["heads", "steps", "beam", "whatif", "map"])
 def test_the_open_view_is_saved_as_a_picture(visit, view):
     page = visit(f"view={view}&step=1")
     page.wait_for_timeout(300)
@@ -167,10 +166,15 @@ def test_the_open_view_is_saved_as_a_picture(visit, view):
 
 
 def test_a_head_that_is_off_is_keep_heads_in_python(visit):
-    page = visit("view=whatif")
+    page = visit("view=heads")
     for head in range(3):
-        page.get_by_role("button", name=f"Target to source, layer 0, head {head}: on").click()
-        page.get_by_role("button", name=f"Target to source, layer 0, head {head}: off").wait_for()
+        page.locator(".thumbnail").nth(head).click()
+        page.get_by_text(f"Temperature of target to source, layer 0, head {head}: 1.00").wait_for()
+        page.get_by_role("button", name="Switch off").click()
+        page.get_by_role("button", name="Switch on").wait_for()
+        rest(page)
+    page.get_by_role("button", name="Mean of all").click()
+    until(page, "() => document.querySelector('.stage-title').textContent.includes('mean of the 3 heads')")
     one = untrained()
     found = explain(one, Question(TEXT, "en", "de", off={"decoder.0.cross": [0, 1, 2]}))
     assert output(page) == found["translation"]["text"]
@@ -184,7 +188,7 @@ def test_a_head_that_is_off_is_keep_heads_in_python(visit):
 
 
 def test_a_head_is_sharpened(visit):
-    page = visit("view=whatif&kind=cross&layer=1&head=0&row=0")
+    page = visit("view=heads&kind=cross&layer=1&head=0&row=0")
     slider = page.locator(".sharper input")
     slider.focus()
     before = page.locator(".spoken").inner_text()
@@ -194,13 +198,6 @@ def test_a_head_is_sharpened(visit):
     assert "temperature" in page.url
     asked = Question(TEXT, "en", "de", temperature={"decoder.1.cross": {0: 0.25}})
     assert output(page) == explain(untrained(), asked)["translation"]["text"]
-
-
-def test_a_head_is_switched_off_where_it_is_looked_at(visit):
-    page = visit("view=heads")
-    page.locator(".thumbnail").first.focus()
-    page.keyboard.press("x")
-    page.locator(".thumbnail.off").wait_for()
 
 
 def test_a_head_is_asked_for_when_it_is_opened(visit, service):

@@ -140,16 +140,6 @@ def test_a_snapshot_reads_the_final_translation(visit, runs):
     )
 
 
-def test_snapshots_play_until_the_model_that_is_served(visit):
-    page = visit(pairs("view=training"))
-    page.get_by_role("button", name="Play").click()
-    until(page, "() => location.hash.includes('snapshot=2')")
-    page.get_by_role("button", name="Stop").wait_for()
-    page.get_by_role("button", name="Play").wait_for()
-    rest(page)
-    assert "snapshot" not in page.url
-
-
 def test_a_file_has_the_snapshots_in_it(visit, open_page, tmp_path):
     page = visit(pairs("view=training&snapshot=4"))
     shown = saved_weights(page)

@@ -20,6 +20,7 @@ from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
     Question,
     answer,
+    distribution,
     explain,
     explain_whole,
     explained_page,
@@ -204,3 +205,16 @@ def test_a_service_answers_the_fields_of_a_request():
 def test_mistakes_are_told(question, message):
     with pytest.raises(UserError, match=message):
         explain(translator(), question)
+
+
+def test_a_distribution_is_that_of_the_step():
+    one = translator()
+    document = explain(one, Question(TEXT))
+    given = Question(TEXT, target=document["translation"]["ids"])
+    for row, step in enumerate(document["steps"]):
+        values = array(distribution(one, given, row))
+        assert np.exp(values.astype(np.float64)).sum() == pytest.approx(1, abs=1e-5)
+        ids = [each["id"] for each in step["candidates"]]
+        np.testing.assert_allclose(values[ids], [each["log_probability"] for each in step["candidates"]], atol=1e-5)
+    with pytest.raises(UserError, match="there is no step 99"):
+        distribution(one, given, 99)

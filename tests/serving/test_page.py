@@ -7,7 +7,18 @@ from importlib.resources import files
 
 import pytest
 
-from limelight.pipelines.explain import Question, explain, explained_page, head_weights, layers_of, look_up_in, measured
+from limelight.pipelines.explain import (
+    Question,
+    distribution,
+    explain,
+    explained_page,
+    head_weights,
+    inside_of,
+    layers_of,
+    look_up_in,
+    map_of,
+    measured,
+)
 from limelight.pipelines.patch import PAIRS, patch_texts
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
@@ -61,6 +72,12 @@ def test_answers_are_those_of_python(service: Running) -> None:
     asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}}
     for name, expected in (("measures", measured(one, given)), ("layers", layers_of(one, given))):
         assert service.post(f"/api/v1/page/{name}", asked).value == plain({"format": 1, name: expected})
+    assert service.post("/api/v1/page/map", asked).value == plain({"format": 1, "map": map_of(one, given)})
+    asked_inside = {**asked, "side": "decoder", "layer": 1, "place": 2}
+    expected = plain({"format": 1, "inside": inside_of(one, given, "decoder", 1, 2)})
+    assert service.post("/api/v1/page/inside", asked_inside).value == expected
+    step = service.post("/api/v1/page/distribution", {**asked, "row": 2}).value["log_probabilities"]
+    assert step == plain(distribution(one, given, 2))
     page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
     assert page.value.decode() == explained_page(one, question, theme="light")
     assert page.headers["content-disposition"].startswith("attachment")

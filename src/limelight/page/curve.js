@@ -7,7 +7,7 @@ const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [520, 180, 8, 8, 30, 26];
 /** The picture: `draw(curve, updates, update)`; `chosen(update)` is called for a point that is clicked. */
 export function createCurve(chosen) {
   const svg = vector("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img" });
-  const root = element("div", { class: "curve-frame" }, svg);
+  const root = element("div.curve-frame", svg);
   let last = 1;
   svg.addEventListener("click", (event) => {
     const box = svg.getBoundingClientRect();

@@ -2,14 +2,95 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An HTML element. Attributes: strings, true for a bare one, null or false to leave it out, functions for events. */
-export function element(name, attributes = {}, ...children) {
-  return filled(document.createElement(name), attributes, children);
+/**
+ * An HTML element, `element("p.legend", "text")`, or with attributes before its children: strings, true for a bare one, null
+ * or false to leave it out, functions for events.
+ */
+export function element(name, ...children) {
+  const [tag, ...classes] = name.split(".");
+  const made = document.createElement(tag);
+  if (classes.length) made.className = classes.join(" ");
+  const attributes = children[0]?.constructor === Object ? children.shift() : {};
+  return filled(made, attributes, children);
 }
 
 /** An SVG element, likewise. */
 export function vector(name, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, name), attributes, children);
+}
+
+/** A button; what it says comes after what it does. */
+export const button = (attributes, click, ...children) =>
+  element("button", { type: "button", click, ...attributes }, ...children);
+
+/** A button that is no more than its name. */
+export const quiet = (name, click, attributes = {}) => button({ class: "quiet", ...attributes }, click, name);
+
+/** A part of a view with its title. */
+export const panel = (title, ...children) => element("div.panel", element("h2.opened", title), ...children);
+
+/** What numbers mean, in small letters. */
+export const legend = (...text) => element("p.legend", ...text);
+
+/** What may be wider than the page, with its name. */
+export const scroll = (name, ...children) =>
+  element("div.scroll", { tabindex: 0, role: "region", "aria-label": name }, ...children);
+
+const FIELD = { type: "text", class: "edited", maxlength: 500, spellcheck: "false", dir: "auto" };
+
+/** A field for a text. */
+export const field = (name, attributes = {}) => element("input", { ...FIELD, "aria-label": name, ...attributes });
+
+const RANGE = { type: "range", min: 0, step: 1 };
+
+/** A slider over whole numbers from 0, unless the attributes say other ones. */
+export function slider(name, moved, attributes = {}) {
+  const input = () => moved(Number(made.value));
+  const made = element("input", { ...RANGE, "aria-label": name, input, ...attributes });
+  return made;
+}
+
+/** What can be chosen, as `[value, title]`. */
+export const options = (choices) => choices.map(([value, title]) => element("option", { value }, title));
+
+/** A table: the first cell of each line is its name, the columns in `numbers` are set to the right. */
+export function table(lines, { head = [], numbers = [], look = "" } = {}) {
+  const cells = (tag, names, scope) =>
+    names.map((cell, place) => {
+      const side = numbers.includes(place) ? "number" : null;
+      return place || tag === "th"
+        ? element(cell === "" ? "td" : tag, { class: side, scope }, cell)
+        : element("th", { scope: "row" }, cell);
+    });
+  const body = lines.map((line) => element("tr", cells("td", line)));
+  return element(
+    "table",
+    { class: `numbers ${look}` },
+    head.length ? element("thead", element("tr", cells("th", head, "col"))) : null,
+    element("tbody", body),
+  );
+}
+
+/** A share as a bar, with its number. */
+export function bar(share, text) {
+  const filled = element("span.filled", { "aria-hidden": "true" });
+  filled.style.width = `${(100 * share).toFixed(1)}%`;
+  return element("span.share", filled, element("span.value", text));
+}
+
+/**
+ * Draw a view while it can be seen, when it is opened and after any of `names` has changed: `show` what `ask` finds, if
+ * nothing else has been asked for since.
+ */
+export function follow(store, root, names, ask, show) {
+  let asked = 0;
+  const draw = async () => {
+    const own = (asked += 1);
+    const found = root.clientWidth ? await ask() : undefined;
+    if (found !== undefined && own === asked) show(found);
+  };
+  store.on(names, () => requestAnimationFrame(() => void draw()));
+  onWidth(root, () => void draw());
 }
 
 /** Put these in place of all that an element holds. */
@@ -25,17 +106,6 @@ export function onWidth(root, action) {
     width = root.clientWidth;
     action();
   }).observe(root);
-}
-
-/** Put a text on the clipboard; the button says that it is done, or where else the text is. */
-export async function copy(button, text, elsewhere) {
-  const name = button.textContent;
-  const done = await navigator.clipboard?.writeText(text).then(
-    () => true,
-    () => false,
-  );
-  fill(button, done ? "Copied" : elsewhere);
-  setTimeout(() => fill(button, name), 2000);
 }
 
 /** Redraw a part of the page. The focus stays where it was: at the element with the same `data-key`, or in this part. */
@@ -60,7 +130,9 @@ export function rove(elements, event, columns = 1) {
 
 function filled(made, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(name, value);
+    if (name === "style")
+      Object.assign(made.style, value); // an attribute would be refused by the page's policy
+    else if (typeof value === "function") made.addEventListener(name, value);
     else if (value === true) made.setAttribute(name, "");
     else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, String(value));
   }

@@ -2,6 +2,9 @@
 
 import { vector } from "./dom.js";
 
+const STROKE = ["stroke-width", "stroke-dasharray", "stroke-opacity", "opacity", "stop-opacity"];
+const DRAWN = [...STROKE, "font-family", "font-size"];
+
 /** An element and all that it holds, as far as it scrolls, as the text of an SVG file. */
 export function drawing(root) {
   const origin = root.getBoundingClientRect();
@@ -96,16 +99,7 @@ function picture(node, box) {
   copy.querySelectorAll("*").forEach((each, number) => {
     const style = getComputedStyle(originals[number]);
     for (const name of ["fill", "stroke", "stop-color"]) each.setAttribute(name, plain(style.getPropertyValue(name)));
-    for (const name of [
-      "stroke-width",
-      "stroke-dasharray",
-      "stroke-opacity",
-      "opacity",
-      "stop-opacity",
-      "font-family",
-      "font-size",
-    ])
-      each.setAttribute(name, style.getPropertyValue(name));
+    for (const name of DRAWN) each.setAttribute(name, style.getPropertyValue(name));
     each.removeAttribute("class");
   });
   copy.removeAttribute("class");

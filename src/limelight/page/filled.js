@@ -1,20 +1,14 @@
 /** What may stand at each mask: guesses with their probabilities; one that is chosen takes the place of its mask. */
 
-import { element, fill } from "./dom.js";
+import { element, fill, panel } from "./dom.js";
+import { candidate } from "./steps.js";
 
 const MASK = "[MASK]";
 
 /** The view as an element. */
 export function createFilled(context) {
-  const text = element("p", { class: "sentence" });
-  const masks = element("div", { class: "masks" });
-  const root = element(
-    "div",
-    { class: "panel" },
-    element("h2", { class: "opened" }, "What may stand at each mask"),
-    text,
-    masks,
-  );
+  const text = element("p.sentence");
+  const masks = element("div.masks");
   const draw = () => {
     const { filled } = context.document;
     if (!filled) return;
@@ -26,24 +20,15 @@ export function createFilled(context) {
   };
   context.store.on(["document"], draw);
   draw();
-  return root;
+  return panel("What may stand at each mask", text, masks);
 }
 
-function column(context, guesses, place) {
-  const list = guesses.map((guess) => element("li", {}, candidate(context, guess, place)));
-  return element("div", {}, element("h3", {}, `Mask ${place + 1}`), element("ol", { class: "candidates" }, list));
-}
-
-function candidate(context, { text, probability }, place) {
-  const filled = element("span", { class: "filled", "aria-hidden": "true" });
-  filled.style.width = `${(100 * probability).toFixed(2)}%`;
-  const inside = [
-    element("span", { class: "name" }, text),
-    element("span", { class: "share" }, filled, element("span", { class: "value" }, probability.toFixed(3))),
-  ];
-  if (!context.source.live) return element("span", { class: "candidate" }, inside);
-  const put = () => context.store.set({ text: replaced(context.store.get("text"), place, text) });
-  return element("button", { type: "button", class: "candidate", click: put }, inside);
+function column({ store, source }, guesses, place) {
+  const put = (text) => () => store.set({ text: replaced(store.get("text"), place, text) });
+  const list = guesses.map(({ text, probability }) =>
+    element("li", candidate(text, probability, source.live ? put(text) : null)),
+  );
+  return element("div", element("h3", `Mask ${place + 1}`), element("ol.candidates", list));
 }
 
 /** The text with a word in place of one of its masks. */

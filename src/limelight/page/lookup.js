@@ -1,16 +1,16 @@
 /** One look-up in numbers: the query, each key with its score, the softmax, the values and their sum. */
 
-import { element, fill } from "./dom.js";
-import { decode } from "./matrix.js";
+import { bar, element, fill, scroll, table } from "./dom.js";
+import { decode, rowsOf } from "./matrix.js";
 import { twoDigits } from "./scale.js";
-import { spoken } from "./sentences.js";
+import { plain, spoken } from "./sentences.js";
 import { clearest, kindShown, nameOf, selected, titleOf } from "./shown.js";
 import { strips } from "./strips.js";
 
 /** The panel as an element, for the token of the store's step. */
 export function createLookUp(context) {
   const { store } = context;
-  const title = element("h2", { class: "opened" }, "One look-up in numbers"); // until it is drawn
+  const title = element("h2.opened", "One look-up in numbers"); // until it is drawn
   const heads = element("select", {
     "aria-label": "Attention, layer and head",
     change: () => {
@@ -18,10 +18,10 @@ export function createLookUp(context) {
       store.set({ kind, layer: Number(layer), head: Number(head) });
     },
   });
-  const formula = element("p", { class: "formula" });
-  const body = element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "One look-up in numbers" });
-  const reading = element("p", { class: "reading" });
-  const root = element("div", { class: "panel" }, title, heads, formula, body, reading);
+  const formula = element("p.formula");
+  const body = scroll("One look-up in numbers");
+  const reading = element("p.reading");
+  const root = element("div.panel", title, heads, formula, body, reading);
   const view = { context, title, heads, formula, body, reading, asked: 0 };
   store.on(["document", "step", "kind", "layer", "head", "theme", "view"], () => void refresh(view));
   void refresh(view);
@@ -77,10 +77,8 @@ function placeOf(context) {
   const chosen = selected(context, kind);
   const { layer, head } = chosen.layer < 0 ? clearest(kind) : chosen;
   const rows = context.document.sides[kind.rows].tokens.length;
-  const row = Math.min(
-    Math.max(kind.rows === "source" ? context.store.get("row") : context.store.get("step"), 0),
-    rows - 1,
-  );
+  const wanted = context.store.get(kind.rows === "source" ? "row" : "step");
+  const row = Math.min(Math.max(wanted, 0), rows - 1);
   return { kind, layer, head, row };
 }
 
@@ -94,80 +92,30 @@ function draw(view, { kind, layer, head, row }, found) {
   );
   const size = numbers.query.length;
   const additive = numbers.products === undefined;
-  fill(
-    view.title,
-    `${spoken(sides[kind.rows].tokens[row])}: ${titleOf(view.context, kind).toLowerCase()}, ${nameOf(layer, head)}`,
-  );
+  const where = `${titleOf(view.context, kind).toLowerCase()}, ${nameOf(layer, head)}`;
+  fill(view.title, `${spoken(sides[kind.rows].tokens[row])}: ${where}`);
   fill(view.formula, found.formula, additive ? "" : `   d = ${size}`);
-  const compared = additive
-    ? rowsOf(numbers.mixed, sides[kind.columns].tokens.length)
-    : rowsOf(numbers.keys, sides[kind.columns].tokens.length);
-  const values = rowsOf(numbers.values, sides[kind.columns].tokens.length);
-  const heads = [
-    "",
-    additive ? "tanh" : "k",
-    additive ? "" : "q · k",
-    found.scale === 1 ? "score" : "× 1/√d",
-    "softmax",
-    "v",
-  ];
-  const drawn = (name, vectors) =>
-    element("td", { class: "column", rowspan: vectors.length }, strips(name, vectors, tell));
-  const lines = sides[kind.columns].tokens.map((token, column) => {
+  const { tokens } = sides[kind.columns];
+  const [name, vectors] = additive ? ["tanh", numbers.mixed] : ["k", numbers.keys];
+  const drawn = (title, values) =>
+    element("td.column", { rowspan: tokens.length }, strips(title, rowsOf(values, tokens.length), tell));
+  const lines = tokens.map((token, column) => {
     const hidden = !found.permitted[column];
     return element(
       "tr",
       { class: hidden ? "hidden" : null },
       element("th", { scope: "row" }, plain(token)),
-      column ? null : drawn(additive ? "tanh" : "k", compared),
-      element("td", { class: "number" }, additive ? "" : numbers.products[column].toFixed(2)),
-      element("td", { class: "number" }, hidden ? "masked" : numbers.scores[column].toFixed(2)),
-      element("td", {}, bar(numbers.weights[column])),
-      column ? null : drawn("v", values),
+      column ? null : drawn(name, vectors),
+      element("td.number", additive ? "" : numbers.products[column].toFixed(2)),
+      element("td.number", hidden ? "masked" : numbers.scores[column].toFixed(2)),
+      element("td", bar(numbers.weights[column], twoDigits(numbers.weights[column]))),
+      column ? null : drawn("v", numbers.values),
     );
   });
-  const query = element("p", { class: "vector" }, element("span", {}, "q"), strips("q", [numbers.query], tell));
-  const sum = element(
-    "p",
-    { class: "vector" },
-    element("span", {}, "Σ weight · v"),
-    strips("sum", [numbers.context], tell),
-  );
-  fill(
-    view.body,
-    query,
-    element(
-      "table",
-      { class: "numbers" },
-      element(
-        "thead",
-        {},
-        element(
-          "tr",
-          {},
-          heads.map((name, place) =>
-            name
-              ? element("th", { scope: "col", class: place === 2 || place === 3 ? "number" : null }, name)
-              : element("td", {}),
-          ),
-        ),
-      ),
-      element("tbody", {}, lines),
-    ),
-    sum,
-  );
+  const titles = ["", name, additive ? "" : "q · k", found.scale === 1 ? "score" : "× 1/√d", "softmax", "v"];
+  const shown = table([], { head: titles, numbers: [2, 3] });
+  shown.lastChild.append(...lines);
+  const one = (title, values) => element("p.vector", element("span", title), strips(title, [values], tell));
+  fill(view.body, one("q", numbers.query), shown, one("Σ weight · v", numbers.context));
   fill(view.reading, "Point at a strip for its numbers: warm above zero, cool below.");
-}
-
-const plain = (token) => ({ end: "end", start: "start" })[token.role] ?? token.text;
-
-function rowsOf(values, count) {
-  const size = values.length / Math.max(count, 1);
-  return Array.from({ length: count }, (_, row) => values.subarray(row * size, (row + 1) * size));
-}
-
-function bar(weight) {
-  const filled = element("span", { class: "filled", "aria-hidden": "true" });
-  filled.style.width = `${(100 * weight).toFixed(1)}%`;
-  return element("span", { class: "share" }, filled, element("span", { class: "value" }, twoDigits(weight)));
 }

@@ -18,6 +18,7 @@ import { createWhatIf } from "./whatif.js";
 import { createTour } from "./tour.js";
 import { comparable, createModels } from "./models.js";
 import { createInfluence } from "./influence.js";
+import { createMap } from "./map.js";
 import { createLayers } from "./layers.js";
 import { createPatching } from "./patching.js";
 import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
@@ -59,39 +60,24 @@ function start() {
 function build(context) {
   const { live } = context.source;
   const translate = live ? createTranslate(context) : null;
-  const { root: stage, stage: parts } = createStage(context);
+  const stage = createStage(context);
+  const held = (name) => Boolean(live ? context.document.translation : context.document[name]);
+  const layered = (name) => held(name) && hasContributions(context);
   const tabs = createTabs(context, {
+    map: { title: "Map", make: createMap, there: () => held("map") },
     heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },
     steps: { title: "Steps", make: createSteps, there: () => Boolean(context.document.steps?.length) },
     beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
-    influence: {
-      title: "Influence",
-      make: createInfluence,
-      there: () => (live ? Boolean(context.document.translation) : Boolean(context.document.measures)),
-    },
-    layers: {
-      title: "Layers",
-      make: createLayers,
-      there: () => (live ? hasContributions(context) : Boolean(context.document.layers?.encoder)),
-    },
-    patching: {
-      title: "Patching",
-      make: createPatching,
-      there: () => (live ? hasContributions(context) : Boolean(context.document.patching)),
-    },
+    influence: { title: "Influence", make: createInfluence, there: () => held("measures") },
+    layers: { title: "Layers", make: createLayers, there: () => layered("layers") },
+    patching: { title: "Patching", make: createPatching, there: () => layered("patching") },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },
-    whatif: { title: "What if", make: createWhatIf, there: () => live && Boolean(context.document.translation) },
+    whatif: { title: "What if", make: createWhatIf, there: () => live && held("translation") },
   });
-  const main = element(
-    "main",
-    {},
-    translate?.root,
-    element("div", { class: "front" }, stage, createTour(context)),
-    tabs,
-  );
-  fill(document.getElementById("page"), createHeader(context, parts), main);
+  const main = element("main", translate?.root, element("div.front", stage, createTour(context)), tabs);
+  fill(document.getElementById("page"), createHeader(context, stage), main);
   if (!live) followSnapshots(context);
   /** Whether an answer is on its way, for screen readers too. */
   context.busy = (busy) => main.setAttribute("aria-busy", String(busy));

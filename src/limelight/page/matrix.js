@@ -10,6 +10,12 @@ export function decode({ dtype, shape, data, scale = 1 }) {
   return { shape, values: dtype === "float32" ? new Float32Array(bytes.buffer) : bytes };
 }
 
+/** The rows of numbers that lie one after the other. */
+export function rowsOf(values, count) {
+  const size = values.length / Math.max(count, 1);
+  return Array.from({ length: count }, (_, row) => values.subarray(row * size, (row + 1) * size));
+}
+
 /** A matrix of `rows` x `columns` weights, row by row. */
 export function matrix(rows, columns, values) {
   return { rows, columns, values, at: (row, column) => values[row * columns + column] };

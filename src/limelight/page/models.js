@@ -1,7 +1,7 @@
 /** Several models side by side on one sentence, each with its translation and its alignment. */
 
-import { element, fill, onWidth } from "./dom.js";
-import { legend } from "./opened.js";
+import { button, element, fill, keepFocus, onWidth, options } from "./dom.js";
+import { scale } from "./opened.js";
 import { createPicture } from "./picture.js";
 import { questionOf, remembered } from "./server.js";
 import { clearest, nameOf, saidBy, shown } from "./shown.js";
@@ -11,9 +11,9 @@ const BESIDE = 3;
 /** The view as an element. */
 export function createModels(context) {
   const { store } = context;
-  const chips = element("div", { class: "choices", role: "group", "aria-label": "Models side by side" });
-  const panels = element("div", { class: "models" });
-  const root = element("div", {}, chips, panels, legend());
+  const chips = element("div.choices", { role: "group", "aria-label": "Models side by side" });
+  const panels = element("div.models");
+  const root = element("div", chips, panels, scale());
   const view = { context, root, chips, panels, asked: 0, made: new Map() };
   const show = () => root.clientWidth > 0 && void draw(view);
   store.on(["document", "models", "beside", "theme"], show);
@@ -70,14 +70,9 @@ function drawChips({ context, chips }, names) {
     const chosen = names.includes(name) ? names.filter((each) => each !== name) : [...names, name].slice(-BESIDE);
     context.store.set({ beside: chosen.map(encodeURIComponent).join(",") });
   };
-  const there = comparable(context);
-  if ([...chips.children].map((each) => each.textContent).join() !== there.join()) {
-    fill(
-      chips,
-      there.map((name) => element("button", { type: "button", click: () => toggle(name) }, name)),
-    );
-  }
-  there.forEach((name, place) => chips.children[place].setAttribute("aria-pressed", String(names.includes(name))));
+  const one = (name) =>
+    button({ "data-key": name, "aria-pressed": String(names.includes(name)) }, () => toggle(name), name);
+  keepFocus(chips, () => fill(chips, comparable(context).map(one)));
 }
 
 /** The sentence that is shown, by this model as it is. */
@@ -90,18 +85,11 @@ async function documentOf(context, name) {
 
 /** One model: its name, its translation, and the weights of the head that aligns best, or of another one. */
 function createPanel(context, name) {
-  const text = element("p", { class: "sentence" }, "…");
+  const text = element("p.sentence", "…");
   const choice = element("select", { hidden: true, "aria-label": `Head of ${name}`, change: () => void redraw() });
   const picture = createPicture(() => {});
   picture.root.hidden = true;
-  const root = element(
-    "section",
-    { class: "panel", "aria-label": name },
-    element("h2", { class: "opened" }, name),
-    text,
-    choice,
-    picture.root,
-  );
+  const root = element("section.panel", { "aria-label": name }, element("h2.opened", name), text, choice, picture.root);
   let document = null;
   const redraw = async () => {
     if (!document) return;
@@ -125,7 +113,7 @@ function createPanel(context, name) {
       fill(text, saidBy(next));
       picture.root.hidden = choice.hidden = !kind;
       if (!kind) return fill(text, `${saidBy(next)} (this model has no attention)`);
-      fill(choice, options(kind));
+      fill(choice, headsOf(kind));
       const best = clearest(kind);
       choice.value = before || `${best.layer}/${best.head}`;
       choice.hidden = kind.layers * kind.heads === 1;
@@ -135,9 +123,9 @@ function createPanel(context, name) {
   };
 }
 
-function options(kind) {
+function headsOf(kind) {
   const heads = kind.descriptions.flatMap((layer, number) =>
     layer.map(({ text }, head) => [`${number}/${head}`, `${nameOf(number, head)} · ${text}`]),
   );
-  return [["-1/-1", nameOf(-1, -1)], ...heads].map(([value, title]) => element("option", { value }, title));
+  return options([["-1/-1", nameOf(-1, -1)], ...heads]);
 }

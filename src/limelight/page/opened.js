@@ -1,62 +1,85 @@
-/** What is opened: the chosen head, or the mean, as a matrix with its description. */
+/** What is opened: the chosen head, or the mean, as a matrix with its description, and how the head can be changed. */
 
-import { element, fill, onWidth } from "./dom.js";
+import { element, fill, follow, keepFocus, legend, quiet, slider } from "./dom.js";
 import { createPicture } from "./picture.js";
-import { shown, usualOf, whatOf } from "./shown.js";
+import { attentionName, isOff, toggled } from "./question.js";
+import { nameOf, shown, titleOf, usualOf, whatOf } from "./shown.js";
 
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
   const { store } = context;
-  const title = element("h2", { class: "opened" }, "Attention"); // until it is drawn
-  const mean = element(
-    "button",
-    { type: "button", class: "quiet", click: () => store.set({ layer: -1, head: -1 }) },
-    "Mean of all",
-  );
-  const usual = element("p", { class: "corpus" });
+  const title = element("h2.opened", "Attention"); // until it is drawn
+  const mean = quiet("Mean of all", () => store.set({ layer: -1, head: -1 }));
+  const usual = element("p.corpus");
+  const changes = element("div.sharper");
   const picture = createPicture((row) =>
     store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }),
   );
-  const root = element(
-    "div",
-    { class: "panel" },
-    element("div", { class: "bar" }, title, mean),
-    usual,
-    picture.root,
-    legend(),
+  const bar = element("div.bar", title, mean);
+  const root = element("div.panel", bar, usual, picture.root, scale(), changes);
+  const names = ["document", "kind", "layer", "head", "words", "measure", "theme"];
+  follow(
+    store,
+    root,
+    names,
+    () => shown(context),
+    (found) => {
+      if (!found) return;
+      const { kind, layer, head } = found;
+      const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
+      const over = usualOf(context, kind, { layer, head });
+      fill(usual, over ? `Over ${context.document.corpus.sentences} sentences: ${over.text}` : "");
+      fill(title, `${whatOf(context, kind, { layer, head })}${described}`);
+      mean.disabled = layer < 0;
+      picture.draw(found);
+      changes.hidden = !context.source.live || !context.document.translation || layer < 0;
+      if (!changes.hidden) drawChanges(context, changes, found);
+    },
   );
-  const view = { context, root, title, usual, mean, picture, asked: 0 };
-  // The stage comes first: this waits for the next frame.
-  store.on(["document", "kind", "layer", "head", "words", "measure", "theme"], () =>
-    requestAnimationFrame(() => void draw(view)),
-  );
-  onWidth(root, () => void draw(view));
   return root;
 }
 
-async function draw(view) {
-  const asked = (view.asked += 1);
-  if (!view.root.clientWidth) return;
-  const picture = await shown(view.context);
-  if (!picture || asked !== view.asked) return; // another one has been asked for since
-  const { kind, layer, head } = picture;
-  const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;
-  const usual = usualOf(view.context, kind, { layer, head });
-  fill(view.usual, usual ? `Over ${view.context.document.corpus.sentences} sentences: ${usual.text}` : "");
-  fill(view.title, `${whatOf(view.context, kind, { layer, head })}${described}`);
-  view.mean.disabled = layer < 0;
-  view.picture.draw(picture);
+/** Switch the open head off, or change the temperature of its softmax, from a quarter to four. */
+function drawChanges(context, changes, { kind, layer, head }) {
+  const { document } = context;
+  const name = attentionName(kind.name, layer);
+  const { temperature } = document.translation;
+  const value = temperature[name]?.[head] ?? 1;
+  const label = `Temperature of ${titleOf(context, kind).toLowerCase()}, ${nameOf(layer, head)}`;
+  const change = () =>
+    context.ask({
+      temperature: { ...temperature, [name]: { ...temperature[name], [head]: 2 ** Number(sharper.value) } },
+    });
+  const look = {
+    min: -2,
+    max: 2,
+    step: 0.5,
+    value: Math.log2(value),
+    "aria-valuetext": value.toFixed(2),
+    "data-key": "sharper",
+    change,
+  };
+  const sharper = slider(label, () => {}, look);
+  const off = isOff(document, kind.name, layer, head);
+  const flip = () => context.ask({ off: toggled(document, kind.name, layer, head) });
+  keepFocus(changes, () =>
+    fill(
+      changes,
+      quiet(off ? "Switch on" : "Switch off", flip, { "data-key": "off" }),
+      element("p", `${label}: ${value.toFixed(2)}`),
+      sharper,
+      legend("Left is sharper, right is flatter; 1 is the model as it is. What if compares the translations."),
+    ),
+  );
 }
 
 /** The scale of all weights. */
-export function legend() {
-  return element(
-    "p",
-    { class: "legend" },
-    element("span", {}, "0"),
-    element("span", { class: "ramp", "aria-hidden": "true" }),
-    element("span", {}, "1"),
-    element("span", { class: "swatch", "aria-hidden": "true" }),
-    element("span", {}, "masked"),
+export function scale() {
+  return legend(
+    element("span", "0"),
+    element("span.ramp", { "aria-hidden": "true" }),
+    element("span", "1"),
+    element("span.swatch", { "aria-hidden": "true" }),
+    element("span", "masked"),
   );
 }

@@ -1,6 +1,6 @@
 /** Patching: which vectors keep a difference between two sentences. One of each is put into the other, one at a time. */
 
-import { element, fill, keepFocus, onWidth } from "./dom.js";
+import { button, element, field, fill, follow, keepFocus, legend, panel } from "./dom.js";
 import { matrix } from "./matrix.js";
 import { createPicture } from "./picture.js";
 import { spoken } from "./sentences.js";
@@ -15,77 +15,47 @@ const PAIRS = {
 /** The view as an element. It computes when it can be seen: the pair of the store, or the first one. */
 export function createPatching(context) {
   const { store } = context;
-  const pairs = element("div", { class: "choices", role: "group", "aria-label": "Pairs" });
-  const fields = ["First sentence", "Second sentence"].map((name) =>
-    element("input", {
-      type: "text",
-      class: "edited",
-      maxlength: 500,
-      spellcheck: "false",
-      dir: "auto",
-      "aria-label": name,
-    }),
-  );
+  const pairs = element("div.choices", { role: "group", "aria-label": "Pairs" });
+  const fields = ["First sentence", "Second sentence"].map((name) => field(name));
   const choose = ([one, other]) => store.set({ one, other });
-  const form = element(
-    "form",
-    {
-      class: "own-words",
-      hidden: !context.source.live,
-      submit: (event) => {
-        event.preventDefault();
-        choose(fields.map((field) => field.value.trim()));
-      },
-    },
-    fields,
-    element("button", { type: "submit", class: "quiet" }, "Compare"),
-  );
-  const message = element("p", { class: "reading", role: "status" });
-  const found = element("div", { class: "found" });
+  const submit = (event) => {
+    event.preventDefault();
+    choose(fields.map(({ value }) => value.trim()));
+  };
+  const compare = element("button", { type: "submit", class: "quiet" }, "Compare");
+  const form = element("form.own-words", { hidden: !context.source.live, submit }, fields, compare);
+  const message = element("p.reading", { role: "status" });
+  const told = element("div.found");
   const pictures = ["encoder", "decoder"].map((name) => ({ name, picture: createPicture(() => {}) }));
-  const panels = pictures.map(({ name, picture }) =>
-    element("div", { class: "panel" }, element("h2", { class: "opened" }, `In the ${name}`), picture.root),
-  );
-  const legend = element(
-    "p",
-    { class: "legend" },
-    "A cell: the output of this layer at this position is taken from the first sentence, and all that comes after it is computed again. 1: the translation has the word of the first sentence as strongly as there; 0: nothing comes back. Both sentences need the same number of tokens. Effects do not add up.",
-  );
-  const top = element(
-    "div",
-    { class: "panel" },
-    element("h2", { class: "opened" }, "Two sentences"),
+  const panels = pictures.map(({ name, picture }) => panel(`In the ${name}`, picture.root));
+  const top = panel(
+    "Two sentences",
     pairs,
     form,
     message,
-    found,
-    legend,
+    told,
+    legend(
+      "A cell: the output of this layer at this position is taken from the first sentence, and all that comes after it is computed again. 1: the translation has the word of the first sentence as strongly as there; 0: nothing comes back. Both sentences need the same number of tokens. Effects do not add up.",
+    ),
   );
-  const root = element("div", { class: "stacked" }, top, element("div", { class: "halves" }, panels));
-  const view = { context, root, pairs, fields, choose, message, found, pictures, panels, asked: 0 };
-  store.on(["document", "one", "other", "view", "theme"], () => requestAnimationFrame(() => void draw(view)));
-  onWidth(root, () => void draw(view));
-  return root;
-}
-
-async function draw(view) {
-  const { context, root, fields, message } = view;
-  if (!root.clientWidth || !context.document.translation) return;
-  const asked = (view.asked += 1);
-  const pair = pairOf(context);
-  drawPairs(view, pair);
-  fields.forEach((field, place) => {
-    if (field !== document.activeElement) field.value = pair[place];
+  const root = element("div.stacked", top, element("div.halves", panels));
+  const ask = () => {
+    if (!context.document.translation) return undefined;
+    const pair = pairOf(context);
+    drawPairs(context, pairs, choose, pair);
+    fields.forEach((each, place) => {
+      if (each !== document.activeElement) each.value = pair[place];
+    });
+    if (!pair.every(Boolean))
+      return { problem: "Give two sentences with the same number of tokens, such as singular and plural." };
+    fill(message, "Vectors are being exchanged …");
+    return context.source.patching(...pair).catch((error) => ({ problem: error.message }));
+  };
+  follow(store, root, ["document", "one", "other", "view", "theme"], ask, (found) => {
+    fill(message, found?.problem ?? "");
+    show({ told, pictures, panels }, found?.problem ? null : found);
   });
-  if (!pair.every(Boolean)) {
-    show(view, null);
-    return fill(message, "Give two sentences with the same number of tokens, such as singular and plural.");
-  }
-  fill(message, "Vectors are being exchanged …");
-  const found = await context.source.patching(...pair).catch((error) => ({ problem: error.message }));
-  if (asked !== view.asked) return undefined; // another one has been asked for since
-  fill(message, found?.problem ?? "");
-  return show(view, found?.problem ? null : found);
+  return root;
 }
 
 /** The two sentences: those of the store, or the first built-in pair; in a file those that it holds. */
@@ -97,34 +67,22 @@ export function pairOf({ store, source, document: shown }) {
 
 const builtIn = (store) => (store.get("from") === "en" ? PAIRS : {});
 
-function drawPairs({ context: { store, source }, pairs, choose }, pair) {
+function drawPairs({ store, source }, pairs, choose, pair) {
   const buttons = Object.entries(source.live ? builtIn(store) : {}).map(([name, texts]) =>
-    element(
-      "button",
-      {
-        type: "button",
-        "data-key": name,
-        "aria-pressed": String(texts.join("|") === pair.join("|")),
-        click: () => choose(texts),
-      },
-      name,
-    ),
+    button({ "data-key": name, "aria-pressed": String(texts.join("|") === pair.join("|")) }, () => choose(texts), name),
   );
   keepFocus(pairs, () => fill(pairs, buttons));
 }
 
-function show({ found: told, pictures, panels }, found) {
+function show({ told, pictures, panels }, found) {
   for (const panel of panels) panel.hidden = !found;
   if (!found) return fill(told);
   const [first, second] = found.difference.map((each) => each.toFixed(2));
   fill(
     told,
-    found.texts.map((text, place) =>
-      element("p", {}, text, " → ", element("span", { class: "sentence" }, found.translations[place])),
-    ),
+    found.texts.map((text, place) => element("p", text, " → ", element("span.sentence", found.translations[place]))),
     element(
       "p",
-      {},
       `log p(${found.tokens[0]}) − log p(${found.tokens[1]}): ${first} with the first sentence, ${second} with the second.`,
     ),
   );

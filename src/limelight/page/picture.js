@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { colors, paint, twoDigits } from "./scale.js";
-import { spoken } from "./sentences.js";
+import { plain, spoken } from "./sentences.js";
 
 const LABELS = [13, 11, 9]; // pixels of a letter: the largest that fits its cell
 const MIN_CELL = 7;
@@ -11,10 +11,10 @@ const MAX_CELL = 40;
 /** A canvas that draws `picture` (see `shown`); `chosen(row)` is called when a row is clicked. */
 export function createPicture(chosen) {
   const canvas = element("canvas", { role: "img", tabindex: 0, "aria-label": "Matrix of weights, not drawn yet" });
-  const cross = element("canvas", { class: "cross", "aria-hidden": "true" });
-  const reading = element("p", { class: "reading", "aria-live": "polite" });
-  const frame = element("div", { class: "frame" }, canvas, cross);
-  const root = element("div", { class: "picture" }, frame, reading);
+  const cross = element("canvas.cross", { "aria-hidden": "true" });
+  const reading = element("p.reading", { "aria-live": "polite" });
+  const frame = element("div.frame", canvas, cross);
+  const root = element("div.picture", frame, reading);
   const view = { canvas, cross, reading, frame, picture: null, plan: null, cell: null };
   canvas.addEventListener("pointermove", (event) => look(view, cellAt(view, event)));
   canvas.addEventListener("pointerleave", () => look(view, null));
@@ -172,6 +172,6 @@ function walk(view, event, chosen) {
 }
 
 function shortName(label) {
-  const text = { end: "end", start: "start" }[label.role] ?? label.text;
+  const text = plain(label);
   return text.length > 14 ? `${text.slice(0, 13)}…` : text;
 }

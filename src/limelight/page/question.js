@@ -1,14 +1,19 @@
 /** What is asked of the model, as the store and the address hold it: short texts. */
 
-/** `decoder.0.cross:1.3;encoder.2.self:0` as `{"decoder.0.cross": [1, 3], ...}`. */
-export function readOff(text) {
-  const off = {};
-  for (const part of text.split(";").filter(Boolean)) {
-    const [name, heads = ""] = part.split(":");
-    off[name] = heads.split(".").map(Number).filter(Number.isInteger);
-  }
-  return off;
+/** Token ids from `5.9`, and back with `join(".")`. */
+export const readIds = (text) => text.split(".").filter(Boolean).map(Number).filter(Number.isInteger);
+
+/** What stands for each name in `name:value;name:value`. */
+function parts(text, read) {
+  const named = text
+    .split(";")
+    .filter(Boolean)
+    .map((part) => part.split(":"));
+  return Object.fromEntries(named.map(([name, value = ""]) => [name, read(value)]));
 }
+
+/** `decoder.0.cross:1.3;encoder.2.self:0` as `{"decoder.0.cross": [1, 3], ...}`. */
+export const readOff = (text) => parts(text, readIds);
 
 /** The reverse, in the order of the names. */
 export function writeOff(off) {
@@ -20,15 +25,11 @@ export function writeOff(off) {
 }
 
 /** `decoder.0.cross:1=0.5` as `{"decoder.0.cross": {1: 0.5}}`. */
-export function readTemperature(text) {
-  const found = {};
-  for (const part of text.split(";").filter(Boolean)) {
-    const [name, heads = ""] = part.split(":");
+export const readTemperature = (text) =>
+  parts(text, (heads) => {
     const pairs = heads.split(",").map((pair) => pair.split("=").map(Number));
-    found[name] = Object.fromEntries(pairs.filter(([head, value]) => Number.isInteger(head) && value > 0));
-  }
-  return found;
-}
+    return Object.fromEntries(pairs.filter(([head, value]) => Number.isInteger(head) && value > 0));
+  });
 
 /** The reverse; a temperature of 1 changes nothing and is left out. */
 export function writeTemperature(temperature) {
@@ -38,9 +39,6 @@ export function writeTemperature(temperature) {
   });
   return parts.filter(Boolean).sort().join(";");
 }
-
-/** Token ids from `5.9`, and back with `join(".")`. */
-export const readIds = (text) => text.split(".").filter(Boolean).map(Number).filter(Number.isInteger);
 
 /** The name of the attention of a kind in a layer, as `keep_heads` in Python has it. */
 export function attentionName(kind, layer) {

@@ -18,6 +18,9 @@ export function directionOf(labels) {
   return words.filter(({ text }) => RIGHT_TO_LEFT.test(text)).length > words.length / 2 ? "rtl" : "ltr";
 }
 
+/** A token as a short name. */
+export const plain = ({ role, text }) => ({ end: "end", start: "start" })[role] ?? text;
+
 /** How a token is spoken of. */
 export function spoken(label) {
   if (label.role === "end") return "the end token";

@@ -114,6 +114,12 @@ export function serverSource(get) {
       return remembered("page/patch", { text: one, other, source_lang, target_lang, model }, "patching");
     },
     layers: () => remembered("page/layers", looked(), "layers"),
+    map: () => remembered("page/map", looked(), "map"),
+    distribution: async (row) => {
+      const packed = await remembered("page/distribution", { ...looked(), row }, "log_probabilities");
+      return (packed.read ??= decode(packed).values);
+    },
+    inside: (side, layer, place) => remembered("page/inside", { ...looked(), side, layer, place }, "inside"),
     lookUp: async (kind, layer, number, row) =>
       get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null,
   };

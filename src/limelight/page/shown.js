@@ -74,6 +74,9 @@ async function matrixOf(context, kind, { layer, head, measure }) {
     : contributed(weights, normsOf(norms, layer, head));
 }
 
+/** Whether the model is mapped: one that translates, in a file that holds it. */
+export const hasMap = ({ document, source }) => Boolean(source.live ? document.translation : document.map);
+
 /** Whether there are contributions: of Transformers that translate. */
 export function hasContributions({ document, source }) {
   const kinds = document.kinds.map(({ name }) => name);
@@ -119,16 +122,17 @@ export function whatOf(context, kind, { layer, head }) {
 export const usualOf = ({ document: { corpus } }, kind, { layer, head }) =>
   layer < 0 ? null : (corpus?.roles[kind.name]?.[layer]?.[head] ?? null);
 
-/** The head whose description has the largest number, those that align first. */
-export function clearest(kind) {
+/** The head whose description has the largest number, those that align first; of one layer, or of all of them. */
+export function clearest(kind, only = -1) {
   let best = { layer: 0, head: 0, value: -1 };
   kind.descriptions.forEach((heads, layer) =>
     heads.forEach(({ role, value }, head) => {
+      if (only >= 0 && layer !== only) return;
       const worth = value + (role === "aligns" ? 1 : 0); // as `explained_page` chooses in Python
       if (worth > best.value) best = { layer, head, value: worth };
     }),
   );
-  return best;
+  return { layer: best.layer, head: best.head };
 }
 
 /** The translation of a document as text; one that is empty says so. */

@@ -17,6 +17,8 @@ export function embeddedSource(get) {
     measures: async () => get().measures ?? null,
     layers: async () => get().layers ?? null,
     patching: async () => get().patching ?? null,
+    map: async () => get().map ?? null,
+    inside: async () => null,
     async lookUp(kind, layer, head, row) {
       const { look_ups: held = {} } = get();
       const found = held[[kind, layer, head, row].join("/")];

@@ -1,12 +1,13 @@
 /** The stage: tokens that are attended to above, tokens that attend below, and light between them. */
 
-import { element, fill, rove, vector } from "./dom.js";
+import { element, fill, quiet, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { changesOf } from "./changes.js";
-import { alignmentOf, kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from "./shown.js";
+import { alignmentOf, hasMap, kindShown, shown, sideOf, titleOf, whatOf, wordsOf } from "./shown.js";
 import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
+import { coloredLines, describeHeads, legendOf, severalOf, strongest } from "./colors.js";
 
 const LETTER = 5; // pixels that a letter of a dense line takes at least
 const AROUND = 10; // and those around a token
@@ -17,76 +18,56 @@ const TALL = 24; // tokens of a column; longer texts are broken into lines
 /** The stage as an element. It follows the store: kind, layer, head, words, and the pinned token. */
 export function createStage(context) {
   const { store } = context;
-  const top = element("div", { class: "tokens", role: "group" });
-  const bottom = element("div", { class: "tokens", role: "group" });
+  const top = element("div.tokens", { role: "group" });
+  const bottom = element("div.tokens", { role: "group" });
   const lines = vector("g", { class: "lines" });
   const cones = vector("g", { class: "cones" });
   const light = vector("svg", { class: "light", "aria-hidden": "true" }, lines, cones);
-  const caption = element("p", { class: "spoken", "aria-live": "polite" });
-  const title = element("p", { class: "stage-title" });
-  const changes = element("p", { class: "changes" });
-  const board = element("div", { class: "board" }, light, top, bottom);
-  const signs = element("p", { class: "legend signs" });
-  const root = element("section", { class: "stage", "aria-label": "Stage" }, title, changes, board, caption, signs);
-  const stage = {
-    context,
-    board,
-    top,
-    bottom,
-    light,
-    lines,
-    cones,
-    caption,
-    title,
-    changes,
-    signs,
-    picture: null,
-    boxes: null,
-    pointed: null,
-    looks: new WeakMap(),
-  };
-
-  store.on(["kind", "layer", "head", "words", "measure", "document"], () => void refresh(stage));
+  const caption = element("p.spoken", { "aria-live": "polite" });
+  const title = element("p.stage-title");
+  const changes = element("p.changes");
+  const board = element("div.board", light, top, bottom);
+  const signs = element("p.legend.signs");
+  const map = quiet("On the map", () => store.set({ view: "map" }), { class: "quiet small" });
+  const bar = element("div.bar", title, map);
+  const root = element("section.stage", { "aria-label": "Stage" }, bar, changes, board, caption, signs);
+  const parts = { board, top, bottom, light, lines, cones, caption, title, changes, signs };
+  const stage = { context, ...parts, picture: null, several: [], boxes: null, pointed: null, looks: new WeakMap() };
+  store.on(["kind", "layer", "head", "words", "measure", "colors", "document"], () => void refresh(stage));
+  store.on(["document", "view"], () => (map.hidden = !hasMap(context) || store.get("view") === "map"));
+  map.hidden = !hasMap(context);
   store.on(["row", "column"], () => lit(stage));
   store.on(["theme"], () => lit(stage));
   new ResizeObserver(() => stage.boxes?.at === sizeOf(board) || arrange(stage)).observe(board);
   for (const group of [top, bottom]) {
     group.addEventListener("keydown", (event) => {
       if (event.key === "Escape") store.set({ row: -1, column: -1 });
-      else
-        rove(
-          [...group.children].filter((child) => child.tagName === "BUTTON"),
-          event,
-          board.matches(".across") ? 1 : 0,
-        );
+      else rove(buttons(group), event, board.matches(".across") ? 1 : 0);
     });
   }
   void refresh(stage);
-  return { root, stage };
+  return root;
 }
 
 async function refresh(stage) {
   const before = stage.picture;
-  const picture = await shown(stage.context);
+  const [picture, several] = await Promise.all([shown(stage.context), severalOf(stage.context)]);
   stage.picture = picture;
+  stage.several = several;
   stage.aligned = picture && alignmentOf(stage.context, picture.kind);
   const { document, baseline } = stage.context;
   fill(stage.changes, changesOf({ before: baseline?.translation, ...document }));
   stage.pointed = null;
   if (!picture) {
-    fill(stage.top);
-    fill(stage.bottom);
-    fill(stage.title);
-    fill(stage.lines);
-    fill(stage.cones);
-    fill(stage.signs);
+    for (const part of ["top", "bottom", "title", "lines", "cones", "signs"]) fill(stage[part]);
     const waits = stage.context.source.live && !stage.context.document.translation;
     fill(stage.caption, waits ? "" : "This model has no attention to show.");
     return;
   }
   const { kind, layer, head } = picture;
-  fill(stage.title, `${titleOf(stage.context, kind)} · ${whatOf(stage.context, kind, { layer, head })}`);
-  fill(stage.signs, signsOf(stage));
+  const what = several.length ? `${several.length} heads in colors` : whatOf(stage.context, kind, { layer, head });
+  fill(stage.title, `${titleOf(stage.context, kind)} · ${what}`);
+  fill(stage.signs, legendOf(several), signsOf(stage));
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
     showUnread(stage);
     drawLines(stage); // the same tokens, attended to by another head
@@ -115,7 +96,7 @@ function signsOf({ context, picture, aligned }) {
   return signs
     .filter(([there]) => there)
     .map(([, name, text, meaning]) =>
-      element("span", {}, element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text), ` ${meaning}`),
+      element("span", element("span", { class: `sign ${name}`, "aria-hidden": "true" }, text), ` ${meaning}`),
     );
 }
 
@@ -168,12 +149,12 @@ function fillTokens(stage, group, labels, side, axis) {
         blur: () => point(stage, axis, -1),
         click: () => pin(stage, axis, place),
       },
-      element("span", { class: "word" }, label.role === "end" || label.role === "start" ? "" : label.text),
-      element("span", { class: "weight", "aria-hidden": "true" }),
+      element("span.word", label.role === "end" || label.role === "start" ? "" : label.text),
+      element("span.weight", { "aria-hidden": "true" }),
     ),
   );
   group.dir = directionOf(labels);
-  fill(group, element("span", { class: "side" }, sideOf(stage.context, side)), buttons);
+  fill(group, element("span.side", sideOf(stage.context, side)), buttons);
 }
 
 function pin(stage, axis, place) {
@@ -234,7 +215,7 @@ function drawLines(stage) {
   const { picture, boxes, board } = stage;
   if (!boxes) return;
   const across = board.matches(".across");
-  const drawn = strongLinks(picture.weights).map(({ row, column, weight }) =>
+  const one = strongLinks(picture.weights).map(({ row, column, weight }) =>
     vector("path", {
       class: "line",
       d: curve(boxes.rows[row], boxes.columns[column], across),
@@ -242,7 +223,8 @@ function drawLines(stage) {
       "stroke-opacity": (0.1 + 0.8 * weight).toFixed(3),
     }),
   );
-  fill(stage.lines, drawn);
+  const all = { row: -1, column: -1, across };
+  fill(stage.lines, stage.several.length ? coloredLines(stage.several, boxes, all) : one);
   lit(stage);
 }
 
@@ -253,11 +235,15 @@ function lit(stage) {
   const { row, column } = lookedAt(stage);
   const across = board.matches(".across");
   const one = row >= 0 || column >= 0;
-  const values = one ? line(picture.weights, row, column) : null;
+  const { several } = stage;
+  const read = () => (several.length ? strongest(several, row, column) : line(picture.weights, row, column));
+  const values = one ? read() : null;
   light.classList.toggle("one", one);
-  fill(stage.cones, one ? cast(values, boxes, { row, column, across }) : []);
+  const cones = several.length ? coloredLines : cast;
+  fill(stage.cones, one ? cones(several.length ? several : values, boxes, { row, column, across }) : []);
   mark(stage, values, row, column);
-  fill(stage.caption, one ? `${describe(picture, row, column)}${alignedWith(stage, row, column)}` : hint(stage));
+  const said = () => (several.length ? describeHeads(several, picture, row, column) : describe(picture, row, column));
+  fill(stage.caption, one ? `${said()}${alignedWith(stage, row, column)}` : hint(stage));
 }
 
 function cast(values, boxes, { row, column, across }) {

@@ -4,10 +4,9 @@
 export const STATIONS = [
   {
     title: "One vector is not enough",
-    text: "Early neural translators (2014) encoded the whole sentence into one vector of fixed size and wrote the translation from it. The drawing shows this bottleneck for your sentence: no line passes beside c. The longer the sentence, the more c has to hold, and translations of long sentences became worse.",
+    text: "Early neural translators (2014) encoded the whole sentence into one vector of fixed size and wrote the translation from it. In a drawing of such a model every line from source to target passes through c. The longer the sentence, the more c has to hold, and translations of long sentences became worse.",
     formula: "c = last state of the encoder; every target word depends on the source through c alone",
     section: "1. Before attention",
-    bottleneck: true,
     asks: {
       question: "How many numbers does c have for a sentence of 5 words, and for one of 50?",
       answer: "As many for both: its size is fixed by the model, as 1,000 in Cho et al. 2014.",

@@ -1,57 +1,41 @@
 /** How the translation comes about: at each step the candidates with their probabilities, and one look-up. */
 
-import { element, fill, keepFocus } from "./dom.js";
+import { bar, button, element, field, fill, keepFocus, panel, slider } from "./dom.js";
 import { createLookUp } from "./lookup.js";
+import { CUTS, createSampling, cut } from "./sampling.js";
 import { kindShown, wordsOf } from "./shown.js";
 
 /** The view as an element. */
 export function createSteps(context) {
   const { store } = context;
-  const slider = element("input", {
-    type: "range",
-    min: 0,
-    step: 1,
-    "aria-label": "Step",
-    input: () => walk(context, Number(slider.value)),
-  });
-  const so_far = element("p", { class: "so-far" });
-  const list = element("ol", { class: "candidates" });
-  const note = element("p", { class: "legend" });
-  const own = ownWords(context, () => context.document.translation.ids.slice(0, store.get("step")));
-  const left = element(
-    "div",
-    { class: "panel" },
-    element("h2", { class: "opened" }, "What could come next"),
-    slider,
-    so_far,
-    list,
-    note,
-    own,
+  const place = slider("Step", (step) => walk(context, step));
+  const so_far = element("p.so-far");
+  const list = element("ol.candidates");
+  const note = element("p.legend");
+  const own = ownWords(context);
+  const sampling = createSampling(context);
+  const view = { context, place, so_far, list, note, own, sampling, asked: 0 };
+  store.on(["document", "step", ...CUTS], () => void refresh(view));
+  draw(view, null);
+  void refresh(view);
+  return element(
+    "div.pair",
+    panel("What could come next", place, so_far, list, note, own, sampling),
+    createLookUp(context),
   );
-  const view = { context, slider, so_far, list, note, own };
-  store.on(["document", "step"], () => draw(view));
-  draw(view);
-  return element("div", { class: "pair" }, left, createLookUp(context));
 }
 
-/** A field for words that are not among the candidates; the translation has them after the tokens of `begin()`. */
-export function ownWords(context, begin) {
-  const words = element("input", {
-    type: "text",
-    class: "edited",
-    maxlength: 500,
-    spellcheck: "false",
-    dir: "auto",
-    "aria-label": "Words to force",
-    placeholder: "Your own words",
-  });
-  const force = (event) => {
+/** A field for words that are not among the candidates. */
+function ownWords(context) {
+  const words = field("Words to force", { placeholder: "Your own words" });
+  const submit = (event) => {
     event.preventDefault();
-    if (words.value.trim()) context.ask({ prefix: begin(), forced: words.value.trim() });
+    const prefix = context.document.translation.ids.slice(0, context.store.get("step"));
+    if (words.value.trim()) context.ask({ prefix, forced: words.value.trim() });
     words.value = "";
   };
-  const button = element("button", { type: "submit", class: "quiet" }, "Force");
-  return element("form", { class: "own-words", submit: force }, words, button);
+  const force = element("button", { type: "submit", class: "quiet" }, "Force");
+  return element("form.own-words", { submit }, words, force);
 }
 
 /** Go to a step; the stage shows the token of it. */
@@ -62,55 +46,62 @@ export function walk(context, step) {
   context.store.set({ step, row: row ?? -1, column: -1 });
 }
 
-function draw({ context, slider, so_far, list, note, own }) {
-  const { steps = [], sides } = context.document;
+async function refresh(view) {
+  const { context } = view;
+  const asked = (view.asked += 1);
+  const { steps, translation } = context.document;
+  const left =
+    context.source.live && translation ? cut(context, Math.min(context.store.get("step"), steps.length - 1)) : null;
+  if (!left) return draw(view, null);
+  const found = await left;
+  return asked === view.asked ? draw(view, found) : undefined;
+}
+
+/** The candidates of the step; with `left`, what may be drawn, its probabilities. */
+function draw({ context, place, so_far, list, note, own, sampling }, left) {
+  const { steps = [], sides, translation } = context.document;
   if (!steps.length) return;
   const step = Math.min(context.store.get("step"), steps.length - 1);
-  slider.max = String(steps.length - 1);
-  slider.value = String(step);
+  place.max = String(steps.length - 1);
+  place.value = String(step);
   const { chosen, rank, candidates } = steps[step];
-  const name = chosen.role === "end" ? "the end" : `“${chosen.text}”`;
-  slider.setAttribute("aria-valuetext", `Step ${step} of ${steps.length - 1}: ${name}`);
+  const name = chosen.role === "end" ? "the end token" : `“${chosen.text}”`;
+  place.setAttribute("aria-valuetext", `Step ${step} of ${steps.length - 1}: ${name}`);
   const before = sides.target.tokens
     .slice(0, step)
     .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
-  fill(
-    so_far,
-    before.join("").trim() || "At the beginning:",
-    " ",
-    element("strong", {}, chosen.role === "end" ? "∎" : chosen.text),
-  );
+  const now = element("strong", chosen.role === "end" ? "∎" : chosen.text);
+  fill(so_far, before.join("").trim() || "At the beginning:", " ", now);
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
+  const force = (id) => () => context.ask({ prefix: [...translation.ids.slice(0, step), id] });
+  const one = ({ id, role, begins, text, probability }) => {
+    const can = context.source.live && translation && role !== "end";
+    const said = role === "end" ? "the end token" : `${begins ? "" : "‑"}${text}`;
+    return candidate(said, left ? (left.get(id) ?? 0) : probability, can ? force(id) : null, {
+      chosen: id === chosen.id,
+      key: id,
+    });
+  };
   keepFocus(list, () =>
     fill(
       list,
-      shown.map((each) => element("li", {}, candidate(context, step, each, each.id === chosen.id))),
+      shown.map((each) => element("li", one(each))),
     ),
   );
-  const searched = Boolean(context.document.translation); // nothing is forced in a text that is read
-  own.hidden = !context.source.live || !searched;
-  const forced = step < (context.document.translation?.prefix.length ?? 0);
-  const why = forced ? "; it was forced" : searched ? "; the beam chose it for the sentence as a whole" : "";
-  const place = rank ? `${rank} others were more probable here${why}.` : "It was the most probable.";
+  own.hidden = sampling.hidden = !context.source.live || !translation; // nothing is forced in a text that is read
+  const forced = step < (translation?.prefix.length ?? 0);
+  const why = forced ? "; it was forced" : translation ? "; the beam chose it for the sentence as a whole" : "";
+  const ranked = rank ? `${rank} others were more probable here${why}.` : "It was the most probable.";
   const parts = shown.some((each) => each.role !== "end" && !each.begins) ? " ‑ marks a token inside a word." : "";
-  fill(note, `${place}${context.source.live && searched ? " Choose another one to force it." : ""}${parts}`);
+  const cuts = left ? `${left.size.toLocaleString("en")} tokens may be drawn. ` : "";
+  fill(note, `${cuts}${ranked}${own.hidden ? "" : " Choose another one to force it."}${parts}`);
 }
 
-function candidate(context, step, each, chosen) {
-  const text = each.role === "end" ? "the end" : `${each.begins ? "" : "‑"}${each.text}`;
-  const filled = element("span", { class: "filled", "aria-hidden": "true" });
-  filled.style.width = `${(100 * each.probability).toFixed(2)}%`;
-  const inside = [
-    element("span", { class: "name" }, text),
-    element("span", { class: "share" }, filled, element("span", { class: "value" }, each.probability.toFixed(3))),
-  ];
+/** A word that may come, with its probability; `choose` makes it a button. */
+export function candidate(name, probability, choose, { chosen = false, key } = {}) {
+  const inside = [element("span.name", name), bar(probability, probability.toFixed(3))];
   const state = { class: `candidate ${chosen ? "chosen" : ""}` };
-  if (!context.source.live || !context.document.translation || each.role === "end")
-    return element("span", state, inside);
-  const force = () => context.ask({ prefix: [...context.document.translation.ids.slice(0, step), each.id] });
-  return element(
-    "button",
-    { ...state, type: "button", "data-key": each.id, "aria-pressed": String(chosen), click: force },
-    inside,
-  );
+  return choose
+    ? button({ ...state, "data-key": key, "aria-pressed": String(chosen) }, choose, inside)
+    : element("span", state, inside);
 }

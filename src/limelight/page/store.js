@@ -5,11 +5,14 @@ const DEFAULTS = {
   kind: "", // cross, encoder_self or decoder_self; "" takes the first that the model has
   layer: -1, // -1: the mean of all layers and heads
   head: -1,
+  colors: "", // heads that are on the stage together, such as 0.1,1.2; "" shows one
   row: -1, // the token that attends and is pinned; -1: none
   column: -1, // the token that is attended to and is pinned
   step: 0, // the target position that the steps show
   words: 1, // whole words, or subwords
   measure: "", // weights, or contributions
+  inside: "", // the layer that the map opens, such as decoder.1; "" takes the last one
+  place: -1, // the position there; -1: that of the step
   depth: -1, // the encoder layer after which the translation is read; -1: the last one
   theme: "",
   tour: 0, // the station of the tour; 0: no tour
@@ -29,6 +32,9 @@ const DEFAULTS = {
   snapshot: 0, // the model after so many updates; 0: the one that is served
   hold: 0, // whether snapshots read the translation of the served model instead of their own
   beside: "", // the models that stand side by side, joined by commas; "" takes the first ones
+  heat: 100, // hundredths of the temperature with which the next word is drawn
+  top_k: 0, // and the cuts of its distribution: 0 and 100 cut nothing
+  top_p: 100,
   seed: 0, // of a text that is drawn; 0 takes the most probable tokens
 };
 
@@ -99,6 +105,7 @@ export const NEW = {
   row: -1,
   column: -1,
   step: 0,
+  place: -1,
   seed: 0,
   sentence: 0,
 };

@@ -21,7 +21,7 @@ export function createTabs(context, views) {
   const panels = Object.entries(views).map(([name]) =>
     element("div", { role: "tabpanel", id: `view-${name}`, "aria-labelledby": `tab-${name}` }),
   );
-  const bar = element("div", { class: "views", role: "tablist", "aria-label": "Views" }, tabs);
+  const bar = element("div.views", { role: "tablist", "aria-label": "Views" }, tabs);
   bar.addEventListener("keydown", (event) => {
     const there = tabs.filter((tab) => !tab.hidden);
     if (rove(there, event, 0)) document.activeElement.click();
@@ -29,7 +29,7 @@ export function createTabs(context, views) {
   const show = () => {
     const names = Object.keys(views);
     const there = names.filter((name) => views[name].there());
-    const open = there.includes(store.get("view")) ? store.get("view") : there[0];
+    const open = there.find((name) => name === store.get("view")) ?? there.find((name) => name === "heads") ?? there[0];
     names.forEach((name, place) => {
       tabs[place].hidden = !there.includes(name);
       tabs[place].tabIndex = name === open ? 0 : -1;
@@ -41,5 +41,5 @@ export function createTabs(context, views) {
   };
   store.on(["view", "document", "models", "model"], show);
   show();
-  return element("div", {}, bar, panels);
+  return element("div", bar, panels);
 }

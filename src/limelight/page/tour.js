@@ -1,6 +1,6 @@
 /** The tour: it drives the same stage and views as everybody's hand, and asks before it shows. */
 
-import { element, fill, vector } from "./dom.js";
+import { button, element, fill, quiet } from "./dom.js";
 import { spoken } from "./sentences.js";
 import { kindShown, labels, shown } from "./shown.js";
 import { STATIONS } from "./stations.js";
@@ -10,23 +10,27 @@ import { walk } from "./steps.js";
 export function createTour(context) {
   const { store } = context;
   const title = element("h2", { tabindex: -1 });
-  const text = element("p", {});
-  const drawing = element("div", {});
-  const formula = element("p", { class: "formula" });
-  const asks = element("div", { class: "asks" });
-  const section = element("p", { class: "legend" });
-  const place = element("p", { class: "legend" });
+  const text = element("p");
+  const formula = element("p.formula");
+  const asks = element("div.asks");
+  const section = element("p.legend");
+  const place = element("p.legend");
   const go = (number) => () => store.set({ tour: number() });
-  const back = element("button", { type: "button", class: "quiet", click: go(() => store.get("tour") - 1) }, "Back");
-  const next = element("button", {
-    type: "button",
-    class: "primary",
-    click: go(() => (store.get("tour") + 1) % (STATIONS.length + 1)),
-  });
-  const leave = element("button", { type: "button", class: "quiet", click: go(() => 0) }, "Leave the tour");
-  const tools = element("div", { class: "tools" }, back, next, leave);
-  const parts = [place, title, text, drawing, formula, asks, section, tools];
-  const root = element("aside", { class: "tour panel", "aria-label": "Tour" }, parts);
+  const back = quiet(
+    "Back",
+    go(() => store.get("tour") - 1),
+  );
+  const next = button(
+    { class: "primary" },
+    go(() => (store.get("tour") + 1) % (STATIONS.length + 1)),
+  );
+  const leave = quiet(
+    "Leave the tour",
+    go(() => 0),
+  );
+  const tools = element("div.tools", back, next, leave);
+  const parts = [place, title, text, formula, asks, section, tools];
+  const root = element("aside.tour.panel", { "aria-label": "Tour" }, parts);
   const view = { context, asks, open: null };
   const draw = (changed) => {
     const number = store.get("tour");
@@ -38,7 +42,6 @@ export function createTour(context) {
     fill(place, `Station ${number} of ${STATIONS.length}`);
     fill(title, station.title);
     fill(text, station.text);
-    fill(drawing, station.bottleneck ? bottleneck(context) : null);
     fill(formula, station.formula);
     fill(
       section,
@@ -77,16 +80,12 @@ function ask(view, station) {
   if (!station) return;
   if (!row) {
     const { question = "Which word gets most?", answer = "Point at the words of the stage." } = station.asks;
-    return fill(asks, element("details", {}, element("summary", {}, question), element("p", {}, answer)));
+    return fill(asks, element("details", element("summary", question), element("p", answer)));
   }
-  const show = element(
-    "button",
-    { type: "button", class: "quiet small", click: () => void reveal(view, -1) },
-    "Show it",
-  );
+  const show = quiet("Show it", () => void reveal(view, -1), { class: "quiet small" });
   return fill(
     asks,
-    element("p", {}, `Before you see it: to which word does ${spoken(row)} attend most? Choose one of the upper line.`),
+    element("p", `Before you see it: to which word does ${spoken(row)} attend most? Choose one of the upper line.`),
     show,
   );
 }
@@ -128,42 +127,4 @@ function headOf(context, kindName, role) {
     }),
   );
   return best;
-}
-
-/** A drawing of a model without attention: all source words into one vector, all target words out of it. */
-function bottleneck({ document: { sides } }) {
-  const [size, row] = [280, 17];
-  const names = (side) =>
-    sides[side].words
-      .filter((word) => !word.role)
-      .map(({ text }) => text)
-      .slice(0, 12);
-  const lines = [names("source"), names("target")];
-  const height = row * Math.max(...lines.map((each) => each.length), 3) + 22;
-  const middle = { x: size / 2, y: height / 2 };
-  const drawn = lines.flatMap((words, side) =>
-    words.flatMap((word, place) => {
-      const y = height / 2 + (place - (words.length - 1) / 2) * row;
-      const [x, anchor] = side ? [size - 86, "start"] : [86, "end"];
-      const from = side ? size - 92 : 92;
-      const bend = (from + middle.x) / 2;
-      return [
-        vector("path", { class: "line", d: `M${from} ${y}C${bend} ${y} ${bend} ${middle.y} ${middle.x} ${middle.y}` }),
-        vector("text", { x, y, "text-anchor": anchor }, word.length > 12 ? `${word.slice(0, 11)}…` : word),
-      ];
-    }),
-  );
-  const box = vector("rect", { class: "neck", x: middle.x - 13, y: middle.y - 13, width: 26, height: 26, rx: 5 });
-  const name = vector("text", { class: "neck-name", ...middle, "text-anchor": "middle" }, "c");
-  const label = "Drawing: all source words end in one vector c, and all target words come out of it.";
-  return [
-    vector(
-      "svg",
-      { class: "bottleneck", viewBox: `0 0 ${size} ${height}`, role: "img", "aria-label": label },
-      drawn,
-      box,
-      name,
-    ),
-    element("p", { class: "legend" }, "A drawing, not a measurement: the model here has attention."),
-  ];
 }

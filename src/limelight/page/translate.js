@@ -1,30 +1,15 @@
 /** The line on which one types, in which direction or with which model, and what becomes of it. */
 
 import { throughOf, useOf } from "./asking.js";
-import { element, fill, keepFocus } from "./dom.js";
+import { button, element, field, fill, keepFocus, quiet } from "./dom.js";
 import { alternatives, fromDifference } from "./hypotheses.js";
 import { request, useKey } from "./server.js";
 import { NEW } from "./store.js";
 
 const EXAMPLES = {
-  en: [
-    "My sister drinks a cup of tea every evening.",
-    "The old man gave the book to his neighbor.",
-    "She did not see the dog because it was dark.",
-    "We have been waiting for the train for two hours.",
-  ],
-  de: [
-    "Meine Schwester trinkt jeden Abend eine Tasse Tee.",
-    "Der alte Mann gab seinem Nachbarn das Buch.",
-    "Sie sah den Hund nicht, weil es dunkel war.",
-    "Wir warten seit zwei Stunden auf den Zug.",
-  ],
-  fr: [
-    "Ma sœur boit une tasse de thé tous les soirs.",
-    "Le vieil homme a donné le livre à son voisin.",
-    "Elle n'a pas vu le chien parce qu'il faisait nuit.",
-    "Nous attendons le train depuis deux heures.",
-  ],
+  en: ["My sister drinks a cup of tea every evening.", "She did not see the dog because it was dark."],
+  de: ["Meine Schwester trinkt jeden Abend eine Tasse Tee.", "Sie sah den Hund nicht, weil es dunkel war."],
+  fr: ["Ma sœur boit une tasse de thé tous les soirs.", "Elle n'a pas vu le chien parce qu'il faisait nuit."],
 };
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
@@ -34,25 +19,20 @@ const AGAIN = 1000; // milliseconds until a model that is loading is asked for a
 /** The form as an element, and `tell(text)` for what the service says. */
 export function createTranslate(context) {
   const { store } = context;
-  const input = element("textarea", {
-    rows: 2,
-    spellcheck: "false",
-    dir: "auto",
-    placeholder: "Type a sentence",
-    input: () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") }),
-  });
-  const examples = element("div", { class: "others examples", hidden: true });
+  const type = () => store.set({ ...NEW, text: input.value.replaceAll("\n", " ") });
+  const look = { spellcheck: "false", dir: "auto", placeholder: "Type a sentence" };
+  const input = element("textarea", { ...look, input: type });
+  const examples = element("div.others.examples", { hidden: true });
   const ways = element("select", { "aria-label": "Direction", change: () => choose(context, ways.value, input) });
-  const status = element("p", { class: "status", role: "status" });
-  const output = element("output", { class: "output", "aria-live": "off", dir: "auto" });
-  const notice = element("p", { class: "status", role: "status" });
+  const status = element("p.status", { role: "status" });
+  const output = element("output.output", { "aria-live": "off", dir: "auto" });
+  const notice = element("p.status", { role: "status" });
   const loading = element("progress", { "aria-label": "The model is loading", hidden: true });
-  const sure = element("p", { class: "confidence" });
-  const others = element("div", { class: "others" });
-  const steps = element("div", { class: "others", hidden: true });
+  const sure = element("p.confidence");
+  const others = element("div.others");
+  const steps = element("div.others", { hidden: true });
   const more = element(
-    "div",
-    { class: "tools" },
+    "div.tools",
     quiet("Write more", () => store.set({ text: written(context) })),
     quiet("Another one", () => store.set({ seed: store.get("seed") + 1 })),
   );
@@ -74,12 +54,7 @@ export function createTranslate(context) {
   store.on(["from", "to", "model"], () => {
     ways.value = JSON.stringify(["model", "from", "to"].map(store.get));
   });
-  const key = element("input", {
-    type: "password",
-    "aria-label": "Key of this service",
-    autocomplete: "off",
-    placeholder: "Key",
-  });
+  const key = field("Key of this service", { type: "password", autocomplete: "off", placeholder: "Key" });
   const form = element(
     "form",
     { hidden: true },
@@ -101,9 +76,9 @@ export function createTranslate(context) {
   draw();
   void begin();
   const root = element(
-    "section",
-    { class: "translate", "aria-label": "Translate" },
-    element("div", { class: "begin" }, ways, examples),
+    "section.translate",
+    { "aria-label": "Translate" },
+    element("div.begin", ways, examples),
     input,
     output,
     sure,
@@ -119,7 +94,6 @@ export function createTranslate(context) {
 }
 
 const plain = (text) => text.trim().split(/\s+/).join(" ");
-const quiet = (name, click) => element("button", { type: "button", class: "quiet", click }, name);
 const written = ({ document: { written: found } }) => (found ? found.prompt + found.text : "");
 
 function drawOutput(context, { input, output, sure, others, more }) {
@@ -147,7 +121,7 @@ function drawOutput(context, { input, output, sure, others, more }) {
   if (said?.text) {
     fill(output, said.words.length ? said.words.flatMap((word) => [confidentWord(word), " "]) : said.text);
   } else if (document.written) {
-    fill(output, element("span", { class: "prompt" }, document.written.prompt), document.written.text);
+    fill(output, element("span.prompt", document.written.prompt), document.written.text);
   } else return fill(output, document.filled?.text ?? translation?.text ?? "");
 }
 
@@ -162,16 +136,9 @@ function drawParagraph(context, output, sure) {
     fill(
       output,
       sentences.flatMap((each, place) => [
-        element(
-          "button",
-          {
-            type: "button",
-            class: "part",
-            "data-key": place,
-            "aria-pressed": String(place === at),
-            title: each.source,
-            click: () => choose(place),
-          },
+        button(
+          { class: "part", "data-key": place, "aria-pressed": String(place === at), title: each.source },
+          () => choose(place),
           text(each, place),
         ),
         " ",
@@ -203,8 +170,8 @@ function drawExamples(context, examples, input) {
   if (examples.hidden) return fill(examples);
   return fill(
     examples,
-    element("span", {}, "Try: "),
-    there.map((text) => element("button", { type: "button", click: () => take(text) }, text)),
+    element("span", "Try: "),
+    there.map((text) => button({}, () => take(text), text)),
   );
 }
 
@@ -213,18 +180,13 @@ function drawOthers(context, others) {
   const found = alternatives(context.document);
   others.hidden = !found.length;
   const choices = found.map(({ text, tokens, score }) =>
-    element(
-      "button",
-      {
-        type: "button",
-        "aria-label": text,
-        title: `score ${score.toFixed(3)}: ${text}`,
-        click: () => context.ask({ prefix: tokens }),
-      },
-      element("span", { class: "differs" }, fromDifference(text, context.document.translation.text)),
+    button(
+      { "aria-label": text, title: `score ${score.toFixed(3)}: ${text}` },
+      () => context.ask({ prefix: tokens }),
+      element("span.differs", fromDifference(text, context.document.translation.text)),
     ),
   );
-  fill(others, element("span", {}, "Or: "), choices);
+  fill(others, element("span", "Or: "), choices);
 }
 
 /** The two directions of a translation through another language: a click shows one of them. */
@@ -251,9 +213,9 @@ function drawSteps(context, steps, tell) {
   };
   fill(
     steps,
-    element("span", {}, `Translated through ${languageName(through)}. Attention is of one direction: `),
-    element("button", { type: "button", click: () => store.set({ ...NEW, to: through }) }, `${from} → ${through}`),
-    element("button", { type: "button", click: () => void second() }, `${through} → ${to}`),
+    element("span", `Translated through ${languageName(through)}. Attention is of one direction: `),
+    button({}, () => store.set({ ...NEW, to: through }), `${from} → ${through}`),
+    button({}, () => void second(), `${through} → ${to}`),
   );
 }
 

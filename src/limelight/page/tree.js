@@ -1,6 +1,6 @@
 /** The beam as a tree from left to right: a column for each step, and why each hypothesis went no further. */
 
-import { element, fill, keepFocus, vector } from "./dom.js";
+import { button, element, fill, keepFocus, options, scroll, vector } from "./dom.js";
 import { said, tokensOf } from "./hypotheses.js";
 
 const WIDTH = 128;
@@ -9,17 +9,12 @@ const EDGE = 104; // of a column its edges take, at the left of its nodes
 
 /** The view as an element. */
 export function createTree(context) {
-  const board = element("div", { class: "tree" });
-  const reason = element("p", { class: "reading", "aria-live": "polite" });
+  const board = element("div.tree");
+  const reason = element("p.reading", { "aria-live": "polite" });
   const root = element(
-    "div",
-    { class: "panel" },
-    element("div", { class: "bar" }, element("h2", { class: "opened" }, "The beam"), sizes(context)),
-    element(
-      "div",
-      { class: "scroll", tabindex: 0, role: "region", "aria-label": "Hypotheses of the beam, step by step" },
-      board,
-    ),
+    "div.panel",
+    element("div.bar", element("h2.opened", "The beam"), sizes(context)),
+    scroll("Hypotheses of the beam, step by step", board),
     reason,
     states(),
   );
@@ -47,10 +42,10 @@ function draw(context, board, reason) {
       .filter((node) => node.parent !== null)
       .map((node) => edge(heights.get(node.parent), heights.get(node.id), node, best.has(node.id)));
     const buttons = nodes.map((node) =>
-      button(context, beam.nodes, node, heights.get(node.id), { best: best.has(node.id), reason }),
+      hypothesis(context, beam.nodes, node, heights.get(node.id), { best: best.has(node.id), reason }),
     );
     const size = { width: EDGE + WIDTH, height };
-    const column = element("div", { class: "step" }, vector("svg", { ...size, "aria-hidden": "true" }, edges), buttons);
+    const column = element("div.step", vector("svg", { ...size, "aria-hidden": "true" }, edges), buttons);
     column.style.left = `${place * WIDTH - EDGE}px`;
     column.style.zIndex = columns.length - place; // its nodes are above the edges that leave them
     return column;
@@ -88,7 +83,7 @@ function edge(from, to, node, best) {
   });
 }
 
-function button(context, nodes, node, y, { best, reason }) {
+function hypothesis(context, nodes, node, y, { best, reason }) {
   const text = node.role ? `${node.role} token` : `${node.begins ? "" : "‑"}${node.text}`;
   const sure =
     node.role === "start"
@@ -98,17 +93,15 @@ function button(context, nodes, node, y, { best, reason }) {
   const tell = () => fill(reason, `“${said(nodes, node)}”${sure}. ${became}${node.reason ?? ""}`);
   const again = context.source.live && node.role === undefined;
   const go = () => again && context.ask({ prefix: tokensOf(nodes, node) });
-  const made = element(
-    "button",
+  const made = button(
     {
-      type: "button",
       class: `node ${node.state} ${best ? "best" : ""}`,
       "data-key": tokensOf(nodes, node).join("."),
       "aria-label": `${text}, ${node.state}${best ? ", in the translation" : ""}`,
       pointerenter: tell,
       focus: tell,
-      click: go,
     },
+    go,
     text,
   );
   made.style.top = `${y}px`;
@@ -118,15 +111,13 @@ function button(context, nodes, node, y, { best, reason }) {
 /** How many hypotheses the search follows: another number asks for another translation. */
 function sizes({ store, source, document: shown }) {
   if (!source.live) return null;
-  const sizes = element(
-    "select",
-    { "aria-label": "Beam size", change: () => store.set({ beam: Number(sizes.value) }) },
-    [...new Set([1, 2, 4, 8, 16, shown.beam?.beam_size ?? 4])]
-      .sort((one, other) => one - other)
-      .map((size) => element("option", { value: size }, `beam size ${size}`)),
-  );
-  sizes.value = String(shown.beam?.beam_size ?? store.get("beam"));
-  return sizes;
+  const now = shown.beam?.beam_size ?? store.get("beam");
+  const there = [...new Set([1, 2, 4, 8, 16, now || 4])].sort((one, other) => one - other);
+  const choices = options(there.map((size) => [size, `beam size ${size}`]));
+  const change = () => store.set({ beam: Number(made.value) });
+  const made = element("select", { "aria-label": "Beam size", change }, choices);
+  made.value = String(now);
+  return made;
 }
 
 function states() {
@@ -139,9 +130,8 @@ function states() {
     stopped: "stopped: active at the end of the search",
   };
   return element(
-    "p",
-    { class: "legend" },
+    "p.legend",
     Object.entries(names).map(([state, name]) => element("span", { class: `key ${state}` }, name)),
-    element("span", {}, "‑ marks a token inside a word."),
+    element("span", "‑ marks a token inside a word."),
   );
 }

@@ -1,60 +1,31 @@
-/** What if: forced words and heads that are switched off; the old translation beside the new one. */
+/** What if: the old translation beside the new one, after the source, the words or the heads were changed. */
 
-import { element, fill, keepFocus } from "./dom.js";
-import { attentionName, isOff, toggled } from "./question.js";
-import { kindShown, nameOf, selected, titleOf } from "./shown.js";
-import { ownWords } from "./steps.js";
+import { element, field, fill, panel, quiet } from "./dom.js";
 
 /** The view as an element. */
 export function createWhatIf(context) {
-  const both = element("div", { class: "both", "aria-live": "polite" });
-  const source = element("input", {
-    type: "text",
-    class: "edited",
-    maxlength: 2000,
-    spellcheck: "false",
-    "aria-label": "Source, edited",
-    input: () => edit(context.store, source.value),
-  });
-  const forced = element("div", { class: "forced" });
-  const switches = element("div", { class: "switches" });
-  const reset = element("button", { type: "button", class: "quiet", click: () => restore(context.store) }, "Reset");
-  const compared = element(
-    "div",
-    { class: "panel" },
-    element("div", { class: "bar" }, element("h2", { class: "opened" }, "Before and after"), reset),
-    both,
-    element("h3", {}, "Edit the source"),
-    source,
-    element("h3", {}, "Forced beginning"),
-    forced,
-    ownWords(context, () => context.document.translation?.prefix ?? []),
-  );
-  const sharper = element("div", { class: "sharper" });
-  const heads = element(
-    "div",
-    { class: "panel" },
-    element("h2", { class: "opened" }, "Switch heads off"),
-    switches,
-    element("h3", {}, "Sharper or flatter"),
-    sharper,
-  );
+  const { store } = context;
+  const both = element("div.both", { "aria-live": "polite" });
+  const source = field("Source, edited", { maxlength: 2000, input: () => edit(store, source.value) });
+  const reset = quiet("Reset", () => restore(store));
   const draw = () => {
     drawBoth(context, both);
-    if (globalThis.document.activeElement !== source) source.value = context.store.get("text");
-    keepFocus(forced, () => drawForced(context, forced));
-    keepFocus(switches, () => drawSwitches(context, switches));
-    drawSharper(context, sharper);
-    const { prefix = [], off = {}, temperature = {} } = context.document.translation ?? {};
-    reset.disabled =
-      !context.store.get("before") &&
-      !prefix.length &&
-      !Object.values({ ...off, ...temperature }).some((each) => Object.keys(each).length);
+    if (globalThis.document.activeElement !== source) source.value = store.get("text");
+    reset.disabled = !["before", "prefix", "forced", "off", "temperature"].some(store.get);
   };
-  context.store.on(["document"], draw);
-  context.store.on(["kind", "layer", "head"], () => drawSharper(context, sharper));
+  store.on(["document"], draw);
   draw();
-  return element("div", { class: "pair" }, compared, heads);
+  return panel(
+    "Before and after",
+    both,
+    element("h3", "Edit the source"),
+    source,
+    element(
+      "p.legend",
+      "Other changes: force a word in Steps or on a branch of the beam; in Heads switch the open head off, or change its temperature. ",
+      reset,
+    ),
+  );
 }
 
 /** Another source; the one that was there stays beside it. */
@@ -77,38 +48,27 @@ function drawBoth(context, both) {
   const [old, now] = [context.baseline ?? context.document, context.document].map(({ question }) => question.text);
   const sources = old === now ? [null, null] : [[old], marked(old, now)];
   const { kept } = context.document;
+  const said = (value) =>
+    `With this change the words from before have log-probability ${value.toFixed(2)}: ${times(value - before.log_probability)}`;
   return fill(
     both,
     line("Before", [before.text], before, sources[0]),
     line("After", marked(before.text, translation.text), translation, sources[1]),
     element(
-      "p",
-      { class: "change" },
+      "p.change",
       `${same ? "The same words" : "Other words"}, log-probability ${signed(change)}: ${times(change)}`,
     ),
-    kept === null || kept === undefined
-      ? null
-      : element(
-          "p",
-          { class: "kept" },
-          `With this change the words from before have log-probability ${kept.toFixed(2)}: ${times(kept - before.log_probability)}`,
-        ),
+    Number.isFinite(kept) ? element("p.kept", said(kept)) : null,
   );
 }
 
 function line(name, text, translation, source) {
-  const said = element(
-    "span",
-    { class: "sentence" },
-    source ? element("span", { class: "source" }, source) : null,
-    text,
-  );
+  const said = element("span.sentence", source ? element("span.source", source) : null, text);
   return element(
-    "p",
-    { class: "version" },
-    element("span", { class: "side-name" }, name),
+    "p.version",
+    element("span.side-name", name),
     said,
-    element("span", { class: "number" }, translation.log_probability.toFixed(2)),
+    element("span.number", translation.log_probability.toFixed(2)),
   );
 }
 
@@ -116,7 +76,7 @@ function line(name, text, translation, source) {
 export function marked(before, after) {
   const [old, now] = [before.split(" "), after.split(" ")];
   const kept = common(old, now);
-  return now.flatMap((word, place) => [kept.has(place) ? word : element("mark", {}, word), " "]);
+  return now.flatMap((word, place) => [kept.has(place) ? word : element("mark", word), " "]);
 }
 
 /** The places in `now` of a longest common subsequence. */
@@ -140,105 +100,6 @@ function common(old, now) {
     else other += 1;
   }
   return places;
-}
-
-function drawForced(context, forced) {
-  const { prefix = [] } = context.document.translation ?? {};
-  const tokens = context.document.sides.target.tokens.slice(0, prefix.length);
-  const drop = (place) => context.ask({ prefix: prefix.slice(0, place) });
-  const chips = tokens.map((token, place) =>
-    element(
-      "button",
-      {
-        type: "button",
-        class: "chip",
-        "data-key": place,
-        "aria-label": `${token.text} ×: end the forced beginning before it`,
-        click: () => drop(place),
-      },
-      token.text,
-      " ×",
-    ),
-  );
-  fill(
-    forced,
-    chips.length ? chips : "Nothing is forced. Choose a candidate in Steps, a branch of the beam, or write:",
-  );
-}
-
-function drawSwitches(context, switches) {
-  const { document } = context;
-  fill(
-    switches,
-    document.kinds.map((kind) => block(context, document, kind)),
-  );
-}
-
-function block(context, document, kind) {
-  const rows = Array.from({ length: kind.layers }, (_, layer) => {
-    const heads = Array.from({ length: kind.heads }, (_, head) => {
-      const off = isOff(document, kind.name, layer, head);
-      return element(
-        "button",
-        {
-          type: "button",
-          class: "switch",
-          "data-key": `${kind.name}/${layer}/${head}`,
-          "aria-pressed": String(!off),
-          "aria-label": `${titleOf(context, kind)}, ${nameOf(layer, head)}: ${off ? "off" : "on"}`,
-          click: () => context.ask({ off: toggled(document, kind.name, layer, head) }),
-        },
-        String(head),
-      );
-    });
-    const name = attentionName(kind.name, layer);
-    const all = Array.from({ length: kind.heads }, (_, head) => head);
-    const none = (document.translation?.off[name] ?? []).length === kind.heads;
-    const whole = element(
-      "button",
-      {
-        type: "button",
-        class: "quiet small",
-        "data-key": `${kind.name}/${layer}`,
-        "aria-label": `${titleOf(context, kind)}, layer ${layer}: ${none ? "all on" : "all off"}`,
-        click: () => context.ask({ off: { ...document.translation?.off, [name]: none ? [] : all } }),
-      },
-      none ? "all on" : "all off",
-    );
-    return element("div", { class: "switch-row" }, element("span", { class: "axis" }, `layer ${layer}`), heads, whole);
-  });
-  return element("div", { class: "block" }, element("h3", {}, titleOf(context, kind)), rows);
-}
-
-/** The temperature of the softmax of the open head, from a quarter to four. */
-function drawSharper(context, sharper) {
-  const kind = kindShown(context);
-  const { layer, head } = kind ? selected(context, kind) : { layer: -1, head: -1 };
-  if (layer < 0) return fill(sharper, "Open a head in Heads, and change the temperature of its softmax here.");
-  const name = attentionName(kind.name, layer);
-  const { temperature = {} } = context.document.translation ?? {};
-  const value = temperature[name]?.[head] ?? 1;
-  const label = `Temperature of ${titleOf(context, kind).toLowerCase()}, ${nameOf(layer, head)}`;
-  const ask = () =>
-    context.ask({
-      temperature: { ...temperature, [name]: { ...temperature[name], [head]: 2 ** Number(slider.value) } },
-    });
-  const slider = element("input", {
-    type: "range",
-    min: -2,
-    max: 2,
-    step: 0.5,
-    value: Math.log2(value),
-    "aria-label": label,
-    "aria-valuetext": value.toFixed(2),
-    change: ask,
-  });
-  return fill(
-    sharper,
-    element("p", {}, `${label}: ${value.toFixed(2)}`),
-    slider,
-    element("p", { class: "legend" }, "Left is sharper, right is flatter; 1 is the model as it is."),
-  );
 }
 
 const signed = (value) => `${value > 0 ? "+" : value < 0 ? "-" : "±"}${Math.abs(value).toFixed(2)}`;

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from limelight.batching.batch import Batch
 from limelight.config import Direction
 from limelight.decoding.request import Request
 from limelight.errors import UserError
@@ -26,10 +27,12 @@ from limelight.inspection.heads import head_counts
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
+from limelight.inspection.model_map import inside, model_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
+from limelight.models.interface import eval_mode
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.patch import patch_texts
 from limelight.pipelines.translator import Translator
@@ -78,6 +81,10 @@ class Asked(NamedTuple):
         """The source without its end."""
         return self.request.source[:-1]
 
+    def pair(self, translator: Translator, question: Question) -> Batch:
+        """The source and the given target as a batch."""
+        return translator.model.batch([self.source], [question.target or ()])
+
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
     """The page's document of a translation, with `steps`, `beam` and `translation`.
@@ -123,6 +130,7 @@ def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
     document = explain(translator, question, every_head=True)
     given = replace(question, target=document["translation"]["ids"])
     document["measures"], document["layers"] = measured(translator, given), layers_of(translator, given)
+    document["map"] = map_of(translator, given)
     cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
     if cross is not None:
         heads = ((layer, head) for layer in range(cross["layers"]) for head in range(cross["heads"]))
@@ -242,6 +250,35 @@ def look_up_in(
     )
 
 
+def map_of(translator: Translator, question: Question) -> dict[str, Any]:
+    """The map of the model, see `inspection.model_map`. The question has to have a target."""
+    asked = _asked(translator, question)
+    return model_map(translator.model, asked.pair(translator, question), asked.intervention)
+
+
+def inside_of(translator: Translator, question: Question, side: str, layer: int, place: int) -> dict[str, Any]:
+    """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
+    asked = _asked(translator, question)
+    found = inside(translator.model, asked.pair(translator, question), side, layer, place, asked.intervention)
+    own, end = asked.tokenizers.target, translator.model.end_id
+    return found | {
+        "raised": [
+            {"text": candidate(own, token, 0.0, end=end)["text"], "value": value}
+            for token, value in found.get("raised", ())
+        ]
+    }
+
+
+def distribution(translator: Translator, question: Question, row: int) -> dict[str, Any]:
+    """The log-probabilities of all tokens at a target position. The question has to have a target."""
+    asked, model = _asked(translator, question), translator.model
+    with eval_mode(model) as device, probe(model, asked.intervention):
+        features = model(asked.pair(translator, question).to(device))[0]
+        if not 0 <= row < len(features):
+            raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
+        return packed(model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
+
+
 def intervention_of(translator: Translator, question: Question) -> Intervention:
     """Switched-off heads and temperatures. Raises `UserError` for an unknown attention or
     head, and for a temperature out of bounds."""
@@ -319,11 +356,14 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "measures": measured,
     "patch": _patch,
     "layers": layers_of,
+    "map": map_of,
+    "inside": inside_of,
+    "distribution": distribution,
 }
 """Explanations that a service offers, by name."""
 
 _ASKED = {each.name for each in fields(Question)}
-_FURTHER = ("kind", "layer", "head", "row", "other")
+_FURTHER = ("kind", "side", "layer", "head", "row", "place", "other")
 
 
 def answer(name: str, translator: Translator, text: str, options: Mapping[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from starlette.responses import Response
@@ -74,6 +74,20 @@ class Head(OfHead, Explain):
     """One head."""
 
 
+class Inside(Explain):
+    """One layer at one position."""
+
+    side: Literal["encoder", "decoder"]
+    layer: int = Field(ge=0)
+    place: int = Field(ge=0)
+
+
+class Step(Explain):
+    """One target position."""
+
+    row: int = Field(ge=0)
+
+
 class LookUp(Head):
     """One computation of attention."""
 
@@ -120,6 +134,9 @@ VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
         "layers",
         "The translation from each encoder layer, and tokens of decoder layers.",
     ),
+    "map": (Explain, "map", "map", "The stages of the model, with the norms of the vectors of a sentence."),
+    "inside": (Inside, "inside", "inside", "The vectors of one layer at one position."),
+    "distribution": (Step, "distribution", "log_probabilities", "Log-probabilities of all tokens at a position."),
     "fill": (Masked, "fill", "document", "The document of a text whose masks are filled in."),
     "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
 }
