@@ -55,20 +55,13 @@ export const options = (choices) => choices.map(([value, title]) => element("opt
 
 /** A table: the first cell of each line is its name, the columns in `numbers` are set to the right. */
 export function table(lines, { head = [], numbers = [], look = "" } = {}) {
-  const cells = (tag, names, scope) =>
-    names.map((cell, place) => {
-      const side = numbers.includes(place) ? "number" : null;
-      return place || tag === "th"
-        ? element(cell === "" ? "td" : tag, { class: side, scope }, cell)
-        : element("th", { scope: "row" }, cell);
-    });
-  const body = lines.map((line) => element("tr", cells("td", line)));
-  return element(
-    "table",
-    { class: `numbers ${look}` },
-    head.length ? element("thead", element("tr", cells("th", head, "col"))) : null,
-    element("tbody", body),
-  );
+  const side = (place) => (numbers.includes(place) ? "number" : null);
+  const named = (name, place) => (name ? element("th", { scope: "col", class: side(place) }, name) : element("td"));
+  const cell = (text, place) =>
+    place ? element("td", { class: side(place) }, text) : element("th", { scope: "row" }, text);
+  const body = lines.map((line) => element("tr", line.map(cell)));
+  const top = head.length ? element("thead", element("tr", head.map(named))) : null;
+  return element("table", { class: `numbers ${look}` }, top, element("tbody", body));
 }
 
 /** A share as a bar, with its number. */
