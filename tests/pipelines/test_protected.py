@@ -244,7 +244,7 @@ def test_terms_are_annotated_for_a_model_that_was_trained_so_and_demanded_where_
     found = translator.translate(["The {x} lamp hums."], glossary=GLOSSARY)[0]
     assert [show_marks(each) for each in translator.asked] == ["The <ph0> lamp <ph30> Leuchte <ph31> hums."] * 2
     assert translator.demanded == [(("Leuchte", "Leuchtes", "Leuchtee"), 8)]
-    assert (found.text, found.unused, found.warnings) == ("Lampe {x}", ("Leuchte",), ("term not used",))
+    assert (found.text, found.unused, found.warnings) == ("Lampe {x}", ("Leuchte",), ("term not used: Leuchte",))
 
 
 def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:

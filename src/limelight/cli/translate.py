@@ -33,6 +33,8 @@ EXAMPLES = """
 """
 WORST = 3
 """The least sure lines that are reported."""
+MOST = 20
+"""Warnings that are listed, the most frequent first."""
 BRIEF = 1000
 """Maximum characters of a text on the command line that is translated without compiled loops."""
 
@@ -128,7 +130,7 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
             low += 1
             unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
     if warnings:
-        listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common())
+        listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common(MOST))
         note(f"warnings, of {counted(count, 'line')}: {listed}; --json names those of each line")
     if low and form != "json":
         note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")

@@ -18,7 +18,7 @@ KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
 KEPT = "kept"
 """The kind of a string of a catalog that stays as it is: a name, or a note for translators."""
 NAMED = (IN_TARGET_LANGUAGE, "span misplaced", "term not used")
-"""Warnings that have reasons of their own here."""
+"""Beginnings of warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3
 """The least sure translations that are shown in the summary."""
@@ -176,5 +176,5 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
         yield f"place not known: {lost}"
     if kept.unused:
         yield f"term not used: {shown(', '.join(kept.unused), 80)}"
-    yield from (warning for warning in kept.warnings if warning not in NAMED)
+    yield from (warning for warning in kept.warnings if not warning.startswith(NAMED))
     yield from unit.limits(kept.text)

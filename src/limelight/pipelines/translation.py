@@ -88,7 +88,8 @@ def joined(source: str, parts: Sequence[Sequence[Translation]], write: Write) ->
         text, failed = write([each.text for each in chosen])
         whole = replace(chosen[0] if len(chosen) == 1 else _together(chosen, weights), source=source, text=text)
         failed = (*whole.failed, *failed)
-        warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *["term not used"] * bool(whole.unused))
+        terms = (f"term not used: {term}" for term in whole.unused)
+        warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *terms)
         ranks.append(replace(whole, failed=failed, warnings=tuple(dict.fromkeys(warnings)), alternatives=()))
     return replace(ranks[0], alternatives=tuple(ranks[1:]))
 
