@@ -12,6 +12,9 @@ from tests.inspection.fakes import Spelling
 from tests.models.helpers import make_model, transformer
 
 TEXT = "abcdef"
+ON_STAGE = """() => [...(document.querySelectorAll('.tokens')[1]?.querySelectorAll('.word') ?? [])]
+    .map((word) => word.textContent.trim()).join(' ').trim()"""
+"""The translation on the stage: what the model's search gives, whatever the guards of the service do."""
 VIEWS = ("heads", "steps", "beam", "whatif", "training", "models", "filled", "written")
 
 

@@ -13,7 +13,7 @@ from limelight.inspection.erasure import Rows, erasures
 from limelight.pipelines.explain import Question, explain, explained_page, layers_of, measured
 from limelight.pipelines.patch import patch_texts
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import TEXT, rest, tokens, until, untrained
+from tests.browser.helpers import ON_STAGE, TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
 
 
@@ -211,9 +211,7 @@ def test_a_page_that_is_opened_early_begins_when_the_model_is_there(open_page, s
     assert page.get_by_label("The model is loading").is_visible()
     loading["on"] = False
     rest(page)
-    assert (
-        page.locator(".output").inner_text() == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
-    )
+    assert page.evaluate(ON_STAGE) == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
     assert not page.get_by_label("The model is loading").is_visible()
 
 
@@ -228,7 +226,7 @@ def test_a_service_that_is_lost_and_comes_back_is_asked_again(chromium, service)
     assert "cannot be reached" in page.locator(".translate").inner_text()
     context.set_offline(False)
     expected = explain(untrained(), Question("fedcab", "en", "de"))["translation"]["text"]
-    until(page, "text => document.querySelector('.output').textContent.trim() === text", expected)
+    until(page, f"text => ({ON_STAGE})() === text", expected)
     until(page, "() => !document.querySelector('.output').classList.contains('stale')")
     context.close()
 

@@ -11,11 +11,8 @@ import torch
 from limelight.inspection import attention_map
 from limelight.pipelines.explain import Question, explain
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import TEXT, is_examined, rest, tokens, until, untrained
+from tests.browser.helpers import ON_STAGE, TEXT, is_examined, rest, tokens, until, untrained
 from tests.models.helpers import heads_kept
-
-ON_STAGE = """() => [...(document.querySelectorAll('.tokens')[1]?.querySelectorAll('.word') ?? [])]
-    .map((word) => word.textContent.trim()).join(' ').trim()"""
 
 
 def output(page: Any) -> str:
