@@ -131,7 +131,7 @@ def test_steps_show_candidates_and_the_look_up(open_page, explained):
     page.wait_for_selector(".numbers tbody tr")
     shares = [float(text) for text in page.locator(".numbers .share .value").all_inner_texts()]
     assert sum(shares) == pytest.approx(1, abs=0.05)
-    page.locator("input[type=range]").focus()
+    page.get_by_role("slider", name="Step").focus()
     page.keyboard.press("ArrowRight")
     assert "step=2" in page.evaluate("location.hash")
 
@@ -242,7 +242,7 @@ def test_what_heads_do_over_a_corpus_is_beside_what_they_do_here(open_page, seen
     roles = Roles(sentences=150, attentions={f"decoder.{layer}.cross": heads for layer in range(kind["layers"])})
     for name, values in (("encoder.{}.self", seen.encoder_self), ("decoder.{}.self", seen.decoder_self)):
         each = [Role("spread", 1.0, 0.0)] * values.shape[1]
-        roles.of.update({name.format(layer): each for layer in range(len(values))})
+        roles.attentions.update({name.format(layer): each for layer in range(len(values))})
     document = page_document(seen, every_head=True, roles=roles)
     (tmp_path / "corpus.html").write_text(standalone_page(document), encoding="utf-8")
     page = open_page((tmp_path / "corpus.html").as_uri())

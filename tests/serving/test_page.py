@@ -19,7 +19,7 @@ from limelight.pipelines.explain import (
     map_of,
     measured,
 )
-from limelight.pipelines.patch import PAIRS, patch_texts
+from limelight.pipelines.patch import patch_texts
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
 from tests.browser.helpers import untrained
@@ -125,12 +125,6 @@ def test_two_sentences_are_patched(service: Running) -> None:
     assert found == plain(patch_texts(untrained(), "ab", "cd", source_lang="en", target_lang="de").values())
     refused = service.post("/api/v1/page/patch", {**asked, "other": "cde"})
     assert (refused.status, "equal numbers of tokens" in refused.value["error"]["message"]) == (400, True)
-
-
-def test_the_built_in_pairs_are_those_of_python() -> None:
-    text = (files("limelight.page") / "patching.js").read_text(encoding="utf-8")
-    found = re.findall(r'(\w+): \["([^"]+)", "([^"]+)"\]', text)
-    assert {name: (one, other) for name, one, other in found} == PAIRS
 
 
 def test_the_source_language_is_found_out(service: Running) -> None:
