@@ -22,7 +22,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, object]:
     folder = tmp_path_factory.mktemp("tokenizer")
     tokenizer = make_tokenizers(joint=True).source
     tokenizer.save(folder)
-    model = with_rules(read_stored(folder).model, RULE_NAME, compiled_rules())
+    model = with_rules(read_stored(folder)[1], RULE_NAME, compiled_rules())
     return tokenizer, sentencepiece.SentencePieceProcessor(model_proto=model)
 
 

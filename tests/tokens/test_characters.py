@@ -16,7 +16,7 @@ from limelight.tokens import (
     load_tokenizer,
     train_tokenizer,
 )
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import write_stored
 
 RESERVED = ("<2en>", *PLACEHOLDERS, MASK)
 texts = st.text(st.characters(codec="utf-8"))
@@ -99,6 +99,6 @@ def test_it_refuses_to_sample() -> None:
 def test_what_is_no_list_of_characters_is_refused(
     model: bytes, reserved: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:
-    write_stored(StoredTokenizer("characters", 40, reserved, model), tmp_path)
+    write_stored(tmp_path, "characters", 40, reserved, model)
     with pytest.raises(UserError, match=rf"characters\.txt: .*{message}"):
         load_tokenizer(tmp_path)

@@ -26,7 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """One of our own."""
     folder = tmp_path_factory.mktemp("tokenizer")
     make_tokenizers(joint=True).source.save(folder)
-    return read_stored(folder).model
+    return read_stored(folder)[1]
 
 
 def foreign(kind: str) -> bytes:

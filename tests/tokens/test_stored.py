@@ -14,7 +14,7 @@ from limelight.tokens import (
     save_tokenizers,
     train_tokenizer,
 )
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import write_stored
 
 TEXTS = [f"the {color} {thing} is {color}" for color in ("red", "green", "grün") for thing in ("cat", "house", "tree")]
 KINDS = ("bpe", "unigram", "characters")
@@ -67,7 +67,7 @@ def test_half_a_set_of_tokenizers_is_refused(
 
 
 def test_a_model_file_that_is_none_is_named(tmp_path: Path) -> None:
-    write_stored(StoredTokenizer("bpe", 40, (), b"well described nonsense"), tmp_path)
+    write_stored(tmp_path, "bpe", 40, (), b"well described nonsense")
     with pytest.raises(UserError, match=r"spm\.model: not a sentencepiece model"):
         load_tokenizer(tmp_path)
 

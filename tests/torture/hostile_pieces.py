@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from limelight.tokens.metadata import StoredTokenizer, write_stored
+from limelight.tokens.metadata import write_stored
 from tests.torture.hostile import CONFIG, METADATA, PIECES, WEIGHTS, Change
 from tests.torture.hostile_cases import each, nothing, pickles, set_config, write
 
@@ -116,7 +116,7 @@ def other_vocabularies() -> dict[str, Change]:
         def apply(folder: Path) -> None:
             shutil.rmtree(folder / "tokenizer")
             content = "".join(map(chr, range(0xE000, 0xE000 + size - 2))).encode()
-            write_stored(StoredTokenizer("characters", size, (), content), folder / "tokenizer" / "joint")
+            write_stored(folder / "tokenizer" / "joint", "characters", size, (), content)
 
         return apply
 

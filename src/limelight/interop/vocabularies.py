@@ -130,5 +130,5 @@ def sentencepiece_of(tokenizer: Tokenizer) -> bytes:
         return tokenizer.sentencepiece  # it contains its own rules
     with tempfile.TemporaryDirectory() as place:
         tokenizer.save(Path(place))
-        model = read_stored(Path(place)).model
+        model = read_stored(Path(place))[1]
     return with_rules(model, RULE_NAME, compiled_rules())

@@ -9,11 +9,10 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError, shown
 from limelight.tokens.tokenizer import MAX_PIECES, Pieces
@@ -31,28 +30,18 @@ MODEL_FILES = {
 _MAX_MODEL_BYTES = 16_000_000
 
 
-@dataclass(frozen=True)
-class StoredTokenizer:
-    """A tokenizer in stored form."""
-
-    kind: str
-    pieces: int
-    """Number of tokens without padding; also the id of padding."""
-    reserved: tuple[str, ...]
-    """Tokens that are never split."""
-    model: bytes
-
-
-class _Description(BaseModel):
+class Description(BaseModel):
     """The content of `tokenizer.yaml`."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    format: Literal[1] = 1
+    format: Literal[1]
     kind: Literal["bpe", "unigram", "characters", "listed"]
     pieces: Annotated[int, Field(ge=2, le=MAX_PIECES)]
+    """Number of tokens without padding; also the id of padding."""
     padding: int
     reserved: list[str]
+    """Tokens that are never split."""
     sha256: str
 
 
@@ -84,26 +73,20 @@ class FileTokenizer(Pieces, ABC):
     def save(self, folder: Path) -> None:
         """Write the model file and `tokenizer.yaml` into `folder`."""
         kind = self.kind.partition(" ")[0]  # of `listed (unigram)`
-        write_stored(StoredTokenizer(kind, self.padding, self.reserved, self.model), folder)
+        write_stored(folder, kind, self.padding, self.reserved, self.model)
 
 
-def write_stored(stored: StoredTokenizer, folder: Path) -> None:
+def write_stored(folder: Path, kind: str, pieces: int, reserved: Sequence[str], model: bytes) -> None:
     """Write both files. The description is written last: a folder that contains it is complete."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / MODEL_FILES[stored.kind]).write_bytes(stored.model)
-    description = {
-        "format": 1,
-        "kind": stored.kind,
-        "pieces": stored.pieces,
-        "padding": stored.pieces,
-        "reserved": list(stored.reserved),
-        "sha256": hashlib.sha256(stored.model).hexdigest(),
-    }
+    (folder / MODEL_FILES[kind]).write_bytes(model)
+    description = {"format": 1, "kind": kind, "pieces": pieces, "padding": pieces, "reserved": list(reserved)}
+    description["sha256"] = hashlib.sha256(model).hexdigest()
     (folder / METADATA_NAME).write_text(write_yaml(description), encoding="utf-8")
 
 
-def read_stored(folder: Path) -> StoredTokenizer:
-    """Read and validate both files.
+def read_stored(folder: Path) -> tuple[Description, bytes]:
+    """Read and validate both files: the description, and the content of the model file.
 
     Raises:
         UserError: a file is missing, too large, damaged or of another format; the message names it.
@@ -111,23 +94,17 @@ def read_stored(folder: Path) -> StoredTokenizer:
     path = folder / METADATA_NAME
     content = _read(path, MAX_YAML_BYTES)
     try:
-        description = _Description.model_validate(read_yaml(content.decode("utf-8")))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        name = ".".join(map(str, first["loc"])) or "content"
-        raise UserError(
-            f"{path}: not a description of a tokenizer: {shown(name, 80)}: {first['msg']}, not "
-            f"{shown(repr(first['input']), 80)}"
-        ) from None
+        description = Description.model_validate(read_yaml(content.decode("utf-8")))
     except ValueError as error:
-        raise UserError(f"{path}: damaged: {shown(str(error))}") from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"{path}: not a description of a tokenizer: {shown(reason)}") from None
     if description.padding != description.pieces:
         raise UserError(f"{path}: padding is {description.padding}, it must be the last id, here {description.pieces}")
     model_path = folder / MODEL_FILES[description.kind]
     model = _read(model_path, _MAX_MODEL_BYTES)
     if hashlib.sha256(model).hexdigest() != description.sha256:
         raise UserError(f"{model_path}: damaged, or not the file that {METADATA_NAME} describes (SHA-256 differs)")
-    return StoredTokenizer(description.kind, description.pieces, tuple(description.reserved), model)
+    return description, model
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -84,14 +84,14 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
         UserError: a file is missing, damaged, too large or of an unknown format; the message names it.
     """
     folder = Path(folder)
-    stored = read_stored(folder)
+    stored, model = read_stored(folder)
     try:
         if stored.kind == "characters":
-            tokenizer: Tokenizer = CharacterTokenizer(stored.model, reserved=stored.reserved)
+            tokenizer: Tokenizer = CharacterTokenizer(model, reserved=stored.reserved)
         elif stored.kind == "listed":
-            tokenizer = ListedTokenizer(stored.model, reserved=stored.reserved)
+            tokenizer = ListedTokenizer(model, reserved=stored.reserved)
         else:
-            tokenizer = SentencePieceTokenizer(stored.model, kind=stored.kind, reserved=stored.reserved)
+            tokenizer = SentencePieceTokenizer(model, kind=stored.kind, reserved=stored.reserved)
     except UserError as error:
         raise UserError(f"{folder / MODEL_FILES[stored.kind]}: {error}") from None
     if tokenizer.padding != stored.pieces:
