@@ -26,7 +26,7 @@ def test_many_files_have_the_text_of_one_process(limelight: Limelight, one: Path
     assert "2 files, 43 lines read = 43 written + 0 skipped" in ended.err
     for name in ("a.en", "deep/b.en"):
         assert (out / name).read_text() == limelight("translate", "--model", one, folder / name).out
-    made_of = json.loads((out / "manifest.json").read_text())["made_of"]
+    made_of = json.loads((out / ".shards" / "a.en.json").read_text())["made_of"]
     assert len(made_of["models"]["1"]["model.safetensors"]) == 64  # by its SHA-256
     assert "finished before" in limelight("translate", "--model", one, "--workers", 1, folder, "-o", out).err
     ended = limelight("translate", "--model", one, "--workers", 2, "--beam", 1, folder, "-o", out)

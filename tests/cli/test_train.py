@@ -185,4 +185,4 @@ def test_a_run_is_resumed_by_its_folder_alone(
     monkeypatch.chdir(tmp_path / "elsewhere")
     ended = limelight("train", "--out", "../run", "--max-steps", "4")
     assert ended.code == 0, ended.err
-    assert "valid.tsv is gone; going on with" in ended.err
+    assert "valid.tsv: not as it was when the run began; going on with" in ended.err

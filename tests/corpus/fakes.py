@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from limelight.corpus.pool import Processes
@@ -70,13 +70,19 @@ def contents(folder: Path) -> dict[str, str]:
 
 def drive(given: Path, output: Path, step: int) -> int | None:
     """The exit code of a process that runs the job, and is killed before its n-th change in the folder."""
-    process = PROCESSES.Process(target=_drive, args=(given, output, step))
+    return killed_before(step, output, run, job_of(given, output))
+
+
+def killed_before(step: int, place: Path, work: Callable[..., object], *arguments: object) -> int | None:
+    """The exit code of a process that does the work, and is killed before its n-th change of files whose paths begin
+    with the place."""
+    process = PROCESSES.Process(target=_killed_before, args=(step, str(place), work, arguments))
     process.start()
     process.join()
     return process.exitcode
 
 
-def _drive(given: Path, output: Path, step: int) -> None:
+def _killed_before(step: int, place: str, work: Callable[..., object], arguments: tuple) -> None:
     seen = 0
 
     def count(event: str, arguments: tuple) -> None:
@@ -84,10 +90,10 @@ def _drive(given: Path, output: Path, step: int) -> None:
         if event not in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
             return
         writes = event != "open" or bool(arguments[2] & (os.O_WRONLY | os.O_RDWR))
-        if writes and str(arguments[0]).startswith(str(output)):
+        if writes and str(arguments[0]).startswith(place):
             seen += 1
             if seen == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(count)
-    run(job_of(given, output))
+    work(*arguments)

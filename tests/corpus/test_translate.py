@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from limelight.corpus import results
 from limelight.corpus.pool import ENDED, Process
 from limelight.corpus.translate import Report
 from limelight.errors import RunError, UserError
@@ -107,18 +108,67 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
     run(job_of(given, tmp_path / "out"))
     with pytest.raises(UserError, match=r"made with other settings: field is '' there, 'body' here"):
         run(replace(job_of(given, tmp_path / "out"), field="body"))
-    (given / "0" / "part-0.txt").write_text("more\n" * 9)
-    with pytest.raises(UserError, match="it has changed since it was translated; remove "):
+    path = given / "0" / "part-0.txt"
+    before = path.read_text()
+    path.write_text(before.replace("line", "life"))
+    with pytest.raises(UserError, match=r"part-0\.txt: it exists already.*SHA-256 of the input is"):
         run(job_of(given, tmp_path / "out"))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    with pytest.raises(UserError, match=r"there are other files in it, and no manifest\.json"):
+    path.write_text(before)
+    assert run(job_of(given, tmp_path / "out")).former == 1  # the same content, written again
+    (tmp_path / "mine" / "0").mkdir(parents=True)
+    (tmp_path / "mine" / "0" / "part-0.txt").write_text("dear")
+    with pytest.raises(UserError, match=r"part-0\.txt: already exists"):
         run(job_of(given, tmp_path / "mine"))
-    (tmp_path / "out" / "manifest.json").write_text("{")
-    with pytest.raises(RunError, match=r"manifest\.json: damaged"):
+    (tmp_path / "out" / ".shards" / "0" / "part-0.txt.json").write_text("{")
+    with pytest.raises(RunError, match=r"part-0\.txt\.json: damaged"):
         run(job_of(given, tmp_path / "out"))
     with pytest.raises(UserError, match="is in it; give -o another folder"):
         run(job_of(given, tmp_path))
+
+
+def test_a_half_done_input_that_changed_without_changing_its_size_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = write_shards(tmp_path / "in", shards=1)
+    path = given / "0" / "part-0.txt"
+    with monkeypatch.context() as patched:
+        patched.setattr(results.Results, "finish", lambda self: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(job_of(given, tmp_path / "out"))
+    path.write_text(path.read_text().replace("line", "life"))
+    with pytest.raises(UserError, match="SHA-256 of the input is"):
+        run(job_of(given, tmp_path / "out"))
+
+
+def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> None:
+    given = tmp_path / "in"
+    given.mkdir()
+    lines = ['{"id": 1, "text": "ä", "title": "cut \\ud83d"}', '{"id": 2, "text": "b", "\\ude00": [{"x": "\\ud83d"}]}']
+    (given / "a.jsonl").write_text("\n".join([*lines, '{"text": "\\ud83d"}']) + "\n")
+    (given / "b.jsonl").write_text('{"text": "whole 😀"}\n')
+    report = run(job_of(given, tmp_path / "out"))
+    assert (report.counts.written, report.counts.skipped, report.faults) == (3, 1, [])
+    found = (tmp_path / "out" / "a.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in found] == [
+        {**json.loads(lines[0]), "translation": "Ä"}, {**json.loads(lines[1]), "translation": "B"}
+    ]  # fmt: skip
+    assert "😀" in (tmp_path / "out" / "b.jsonl").read_text()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_field_with_the_text_is_not_replaced_by_the_translation(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    row = {"id": 1, "translation": "a dog"}
+    if kind == "jsonl":
+        (tmp_path / "in" / "a.jsonl").write_text(json.dumps(row))
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(
+            arrow.Table.from_pylist([row]), tmp_path / "in" / "a.parquet"
+        )
+    report = run(replace(job_of(tmp_path / "in", tmp_path / "out"), field="translation"))
+    [fault] = report.faults
+    assert "the translation would replace the text, 'translation'; rename it" in fault
 
 
 def test_workers_that_are_killed_lose_nothing(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

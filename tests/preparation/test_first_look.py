@@ -8,7 +8,6 @@ import pytest
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.errors import UserError
 from limelight.preparation.pairs import first_look
-from limelight.storage.layout import CONFIG
 from tests.preparation.parallel import invented_pairs
 from tests.text.test_languages import TEXTS
 
@@ -61,9 +60,3 @@ def test_how_well_the_sides_belong_together_is_said(tmp_path: Path) -> None:
         looked_at(tmp_path, wrong, lines[:100], "en", "lumi")
     said = looked_at(tmp_path, wrong, lines[:100], "en", "lumi", on_doubt="warn")
     assert said[-1].startswith("warning: train.tsv: from line 4")
-
-
-def test_a_run_that_is_there_is_not_looked_at_again(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / CONFIG).touch()
-    assert looked_at(tmp_path, ["en\tfr"] * 9, ["en\tfr"] * 9, "en", "fr") == []

@@ -3,15 +3,12 @@
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from limelight.batching.store import open_store
 from limelight.config import Corpus, DataConfig, RunConfig, load_config
 from limelight.errors import UserError
-from limelight.preparation.hold_out import fold, is_held_out
-from limelight.text.clean import CleanReport, clean
-from limelight.text.pair import Pair
+from limelight.preparation.hold_out import fold, make_hold_out, plan_hold_out
+from limelight.preparation.pairs import cleaned
 from limelight.training.run import train
 from tests.preparation.parallel import invented_pairs
 from tests.training.helpers import tiny_run, with_training
@@ -38,9 +35,16 @@ def sides_of(path: Path) -> Sides:
     return [(line.split("\t")[0], line.split("\t")[1]) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def stored(run: Path, number: int = 0) -> Sides:
-    store = open_store(run / "data" / f"train-{number}")
-    return list(map(tuple, store.texts(np.arange(len(store)))))
+def held_out(config: RunConfig, run: Path) -> RunConfig:
+    """The configuration of a run whose held-out text has been written."""
+    config = plan_hold_out(config, run)
+    whole = config.data.model_copy(update={"hold_out": 0})
+    make_hold_out(config, run, lambda corpus: cleaned(whole, [corpus]), lambda line: None)
+    return config
+
+
+def trained_on(config: RunConfig) -> Sides:
+    return [(pair.source, pair.target) for pair in cleaned(config.data, config.data.train)]
 
 
 @pytest.fixture(scope="module")
@@ -52,43 +56,33 @@ def pairs() -> Sides:
     return found
 
 
-@pytest.fixture(scope="module")
-def begun(pairs: Sides, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunConfig, Path]:
-    folder = tmp_path_factory.mktemp("held out")
-    config = run_on(folder / "text", {("en", "de"): pairs})
-    train(config, folder / "run", quiet=True)
-    return config, folder / "run"
-
-
-def test_no_held_out_text_is_in_the_training_text(begun: tuple[RunConfig, Path], pairs: Sides) -> None:
-    _, run = begun
+def test_no_held_out_text_is_in_the_training_text(pairs: Sides, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    config = held_out(run_on(tmp_path / "text", {("en", "de"): pairs}), run)
     valid, test = (sides_of(run / "held-out" / f"{role}.tsv") for role in ("valid", "test"))
     assert (len(valid), len(test)) == (20, 20)
     assert set(valid + test) <= set(pairs)
     held = {fold(text) for sides in valid + test for text in sides}
     assert len(held) == 80  # no source and no target twice, in either file
-    kept = stored(run)
-    assert not held & {fold(text) for sides in kept for text in sides}
     expected = {sides for sides in pairs if not held & {fold(text) for text in sides}}
-    assert set(kept) == expected
-    assert load_config(run / "config.yaml").data.valid[0].files == (str(run / "held-out" / "valid.tsv"),)
+    assert set(trained_on(config)) == expected
+    assert config.data.valid[0].files == (str(run / "held-out" / "valid.tsv"),)
 
 
 def test_the_choice_depends_on_the_seed_and_not_on_the_order(pairs: Sides, tmp_path: Path) -> None:
     some = list(dict(pairs).items())
     orders = some, random.Random(4).sample(some, len(some))
     sources = []
-    for number, order in enumerate(orders):
-        config = run_on(tmp_path / f"text{number}", {("en", "de"): order})
-        train(config, tmp_path / f"run{number}", quiet=True)
-        sources.append({source for source, _ in sides_of(tmp_path / f"run{number}/held-out/test.tsv")})
-    assert sources[0] == sources[1]
-    train(with_training(config, seed=7), tmp_path / "other", quiet=True)
-    assert {source for source, _ in sides_of(tmp_path / "other/held-out/test.tsv")} != sources[0]
+    for number, seed in ((0, 1), (1, 1), (0, 7)):
+        config = run_on(tmp_path / f"text{number}", {("en", "de"): orders[number]})
+        held_out(with_training(config, seed=seed), tmp_path / f"run{number}{seed}")
+        sources.append({source for source, _ in sides_of(tmp_path / f"run{number}{seed}/held-out/test.tsv")})
+    assert sources[0] == sources[1] != sources[2]
 
 
-def test_a_resumed_run_keeps_its_held_out_text(begun: tuple[RunConfig, Path]) -> None:
-    config, run = begun
+def test_a_resumed_run_keeps_its_held_out_text(pairs: Sides, tmp_path: Path) -> None:
+    config, run = run_on(tmp_path / "text", {("en", "de"): pairs}), tmp_path / "run"
+    train(config, run, quiet=True)
     before = {path.name: path.read_bytes() for path in (run / "held-out").iterdir()}
     for again in (config, load_config(run / "config.yaml")):
         assert train(with_training(again, max_steps=2), run, quiet=True).step == 2
@@ -100,19 +94,15 @@ def test_a_resumed_run_keeps_its_held_out_text(begun: tuple[RunConfig, Path]) ->
 def test_several_directions_have_a_file_each_and_share_their_sources(tmp_path: Path) -> None:
     sides = list(dict(invented_pairs(300, seed=8)).items())
     french = [(source, f"le {target}") for source, target in sides]
-    config = run_on(tmp_path / "text", {("en", "de"): sides, ("en", "fr"): french}, count=15)
-    train(config, tmp_path / "run", quiet=True)
-    folder = tmp_path / "run" / "held-out"
+    config = held_out(run_on(tmp_path / "text", {("en", "de"): sides, ("en", "fr"): french}, count=15), tmp_path)
     sources = {
-        (role, each): {source for source, _ in sides_of(folder / f"{role}.{each}.tsv")}
+        (role, each): {source for source, _ in sides_of(tmp_path / "held-out" / f"{role}.{each}.tsv")}
         for role in ("valid", "test")
         for each in ("en-de", "en-fr")
     }
     assert all(len(each) == 15 for each in sources.values())
     assert not sources["valid", "en-de"] & sources["test", "en-fr"]
-    everything = set().union(*sources.values())
-    for number in range(2):
-        assert not everything & {source for source, _ in stored(tmp_path / "run", number)}
+    assert not set().union(*sources.values()) & {source for source, _ in trained_on(config)}
 
 
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
@@ -120,17 +110,5 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         UserError, match=r"--hold-out 30: the training text of en-de has \d+ pairs, of which at most \d+ can"
     ):
-        train(config, tmp_path / "run", quiet=True)
-    assert not (tmp_path / "run" / "config.yaml").exists()
-
-
-def test_pairs_are_left_out_for_either_side() -> None:
-    from limelight.preparation.hold_out import text_hash
-
-    texts = frozenset({text_hash("A dog  runs.")})
-    pairs = [Pair("a dog runs.", "x", "f", 1), Pair("b", "A dog runs.", "f", 2), Pair("c", "d", "f", 3)]
-    report = CleanReport()
-    settings = {"max_characters": 99, "max_length_ratio": 99.0, "drop_duplicates": True, "drop_identical": True}
-    kept = list(clean(pairs, report, is_held_out=lambda pair: is_held_out(pair, texts), **settings))  # type: ignore[arg-type]
-    assert [pair.line for pair in kept] == [3]
-    assert report.dropped["held_out"] == 2
+        held_out(config, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -56,19 +56,6 @@ def test_what_is_asked_of_translations_is_not_asked_of_labels(tmp_path: Path) ->
     assert len(prepared.stores[0]) == 4
 
 
-def test_labels_of_a_run_stay_and_a_new_one_is_refused(tmp_path: Path) -> None:
-    config = label_run(tmp_path / "text")
-    prepare(config, tmp_path / "run")
-    (tmp_path / "run" / "config.yaml").write_text("", encoding="utf-8")
-    path = tmp_path / "text" / "train.tsv"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    written(path, "\n".join([*lines, "between them\ttwilight"]) + "\n")
-    with pytest.raises(
-        UserError, match=r"train\.tsv:68: 'twilight' is not one of the labels in the training data: day, "
-    ):
-        prepare(config, tmp_path / "run")
-
-
 def test_a_label_of_validation_alone_is_refused_with_its_place(tmp_path: Path) -> None:
     valid = written(tmp_path / "valid.tsv", "sun\tday\nfog\tautumn\n")
     with pytest.raises(
@@ -101,19 +88,3 @@ def test_the_vocabulary_may_be_that_of_a_masked_model(tmp_path: Path) -> None:
     prepared, said = prepare(config, tmp_path / "run")
     assert f"the vocabulary is that of {tmp_path / 'masked'}" in said
     assert "[MASK]" in prepared.tokenizers.source.pieces(range(prepared.tokenizers.source.size))
-
-
-def test_a_translator_with_two_vocabularies_lends_none(tmp_path: Path) -> None:
-    from tests.training.helpers import tiny_run, with_training
-
-    pairs = tiny_run(tmp_path / "pairs")
-    separate = pairs.model_copy(
-        update={
-            "tokens": pairs.tokens.model_copy(update={"joint": False}),
-            "model": pairs.model.model_copy(update={"tie": "two-way"}),
-        }
-    )
-    go(with_training(separate, bleu_sentences=0), tmp_path / "translator", max_steps=1)
-    config = label_run(tmp_path / "text").model_copy(update={"begin_with": str(tmp_path / "translator")})
-    with pytest.raises(UserError, match="translator: a classifier reads one language, and this model has a vocabulary"):
-        prepare(config, tmp_path / "run")

@@ -13,10 +13,8 @@ from limelight.preparation.lexicon import (
     Lexicon,
     Pieces,
     distinct,
-    evenly,
     learn_lexicon,
     meet,
-    most_frequent,
     most_likely,
 )
 
@@ -50,7 +48,7 @@ def by_loops(pairs: Sequence[Pieces], iterations: int) -> dict[tuple[int, int], 
 
 
 def as_dictionary(found: Lexicon) -> dict[tuple[int, int], float]:
-    return dict(zip(zip(found.sources.tolist(), found.targets.tolist(), strict=True), found.probabilities, strict=True))
+    return {divmod(key, CLASSES): value for key, value in zip(found.keys.tolist(), found.probabilities, strict=True)}
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 5])
@@ -74,7 +72,7 @@ def test_places_near_the_diagonal_are_preferred() -> None:
     assert widths.tolist() == [4, 4, 1]
     near = np.exp(-2 * np.abs(np.array([[1 / 3], [2 / 3], [1]]) - np.array([1 / 2, 1]))).T
     near *= (1 - NO_SOURCE) / near.sum(axis=1, keepdims=True)
-    assert preferences is not None
+    assert isinstance(preferences, np.ndarray)
     assert preferences[:8].reshape(2, 4)[:, :3] == pytest.approx(near, rel=1e-6)
     assert preferences[[3, 7, 8]] == pytest.approx(NO_SOURCE)
 
@@ -106,23 +104,8 @@ def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_most_likely_come_first() -> None:
-    found = Lexicon(np.array([0, 0, 0, 2, 2, 5]), np.array([3, 4, 9, 1, 8, 2]), np.array([0.2, 0.6, 0.2, 0.4, 0.6, 1]))
+    keys = np.array([3, 4, 9, 21, 28, 52])  # of 10 classes
+    found = Lexicon(keys, np.array([0.2, 0.6, 0.2, 0.4, 0.6, 1]), nothing=9, classes=10)
     expected = [[4, 3], [7, 7], [8, 1], [7, 7]]
     assert most_likely(found, sources=4, count=2, fill=7).tolist() == expected
     assert most_likely(found, sources=1, count=4, fill=7).tolist() == [[4, 3, 9, 7]]
-
-
-def test_the_most_frequent() -> None:
-    pairs = [Pieces(np.array([1]), np.array(target, dtype=np.int64)) for target in ([5, 5, 2], [], [3, 2, 5])] * 700
-    assert most_frequent(pairs, classes=9, count=2).tolist() == [5, 2]
-    assert most_frequent(pairs, classes=9, count=8).tolist() == [5, 2, 3]  # none that never comes
-    assert most_frequent([], classes=9, count=8).tolist() == []
-
-
-def test_evenly() -> None:
-    assert evenly(5, 5).tolist() == evenly(5, 9).tolist() == [0, 1, 2, 3, 4]
-    assert evenly(9, 3).tolist() == [0, 4, 8]
-    assert evenly(0, 3).tolist() == evenly(7, 0).tolist() == []
-    chosen = evenly(100_003, 211)
-    assert len(set(chosen.tolist())) == 211
-    assert max(np.diff(chosen)) - min(np.diff(chosen)) <= 1

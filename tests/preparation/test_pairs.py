@@ -119,48 +119,36 @@ def test_the_second_start_makes_nothing_anew(
 
 
 @pytest.mark.parametrize("change", ["text", "cleaning", "length"])
-def test_what_has_changed_is_made_anew_and_said(change: str, config: RunConfig, tmp_path: Path) -> None:
+def test_what_has_changed_before_a_run_began_is_made_anew(change: str, config: RunConfig, tmp_path: Path) -> None:
     prepared(config, tmp_path / "run")
-    (tmp_path / "run" / "config.yaml").touch()
     if change == "text":
         Path(config.data.train[0].files[0]).write_bytes(text_of(config) + b"one more\tnoch eins\n")
     elif change == "cleaning":
         config = with_data(config, max_characters=30)
     else:
         config = config.model_copy(update={"batching": config.batching.model_copy(update={"max_length": 9})})
-    found, said = prepared(config, tmp_path / "run")
-    assert "train.tsv: text, cleaning or vocabulary has changed; tokenizing it again" in said
+    found, _ = prepared(config, tmp_path / "run")
+    assert len(found.stores[0]) != 61
     assert (len(found.stores[0]) == 62) == (change == "text")
 
 
-def test_a_missing_text_is_named_and_missed_only_before_there_are_pieces(config: RunConfig, tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["text", "gone"])
+def test_a_run_that_has_begun_goes_on_with_its_text(change: str, config: RunConfig, tmp_path: Path) -> None:
     prepared(config, tmp_path / "run")
     (tmp_path / "run" / "config.yaml").touch()
-    path = Path(config.data.train[0].files[0])
-    path.unlink()
+    train, valid = (Path(each[0].files[0]) for each in (config.data.train, config.data.valid))
+    for path in (train, valid):
+        content = path.read_bytes()
+        path.unlink()
+        if change == "text":
+            path.write_bytes(content + b"one more\tnoch eins\n")
     found, said = prepared(config, tmp_path / "run")
-    assert len(found.stores[0]) == 61
-    assert said == f"{path} is gone; going on with the text that the run has kept of it"
-    with pytest.raises(UserError, match=r"train\.tsv: there is no such file"):
-        prepared(config, tmp_path / "another")
-
-
-class Killed(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("name", ["save_tokenizers", "_write", "_fingerprint"])
-def test_killed_while_preparing_the_next_start_prepares(
-    name: str, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(*_: object, **__: object) -> None:
-        raise Killed
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, kill)
-        with pytest.raises(Killed):
-            prepared(config, tmp_path / "run")
-    assert len(prepared(config, tmp_path / "run")[0].stores[0]) == 61
+    assert (len(found.stores[0]), len(found.valid[0])) == (61, 7)
+    for path in (train, valid):
+        assert f"{path}: not as it was when the run began; going on with the text that the run has kept" in said
+    if change == "gone":
+        with pytest.raises(UserError, match=r"valid\.tsv: there is no such file"):
+            prepared(config, tmp_path / "another")
 
 
 def back_translated(config: RunConfig) -> RunConfig:
@@ -182,28 +170,16 @@ def test_only_a_vocabulary_that_needs_it_has_the_tag_of_back_translated_text(
             tokenizer.reserved_id("<bt>")
 
 
-def test_long_validation_pairs_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
-    text = b"one\teins\n" + b"two " * 500 + b"\tzwei\n" + b"three\t" + b"drei " * 20_000 + b"\nfour\tvier\n"
+def test_validation_pairs_that_cannot_be_measured_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
+    text = b"one\teins\n\tzwei\nthree\t \nfour\t" + b"vier " * 20_000 + b"\nfive\tfuenf\n"
     config = with_data(config, valid=corpus(tmp_path / "v.tsv", text))
-    for _ in range(2):  # a second start reads what the run keeps
-        found, said = prepared(config, tmp_path / "run")
-        assert [pair.line for pair in found.valid[0]] == [1, 2, 4]
-        assert "v.tsv: 1 of 4 validation pairs are longer than 2,000 characters (data.max_characters)" in said
-    long = with_data(config, valid=corpus(tmp_path / "long.tsv", text.splitlines()[2] + b"\n"))
-    with pytest.raises(
-        UserError, match=r"long\.tsv: 1 of 1 validation pairs are longer than 2,000 characters .* split"
-    ):
-        prepared(long, tmp_path / "other")
-
-
-def test_validation_pairs_without_text_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
-    said: list[str] = []
-    text = b"one\teins\n\tzwei\nthree\t \nfour\tvier\n"
-    [pairs] = read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", text)).data, tmp_path, said.append)
-    assert [pair.line for pair in pairs] == [1, 4]
-    assert said == [f"{tmp_path / 'v.tsv'}: 2 of 4 validation pairs have an empty side"]
-    with pytest.raises(UserError, match=r"v\.tsv: no validation pair has text on both sides"):
-        read_valid(with_data(config, valid=corpus(tmp_path / "v.tsv", b"\tzwei\n")).data, tmp_path, said.append)
+    found, said = prepared(config, tmp_path / "run")
+    assert [pair.line for pair in found.valid[0]] == [1, 5]
+    limit = "text on both sides, and at most 2,000 characters (data.max_characters)"
+    assert f"{tmp_path / 'v.tsv'}: 2 of 5 validation pairs have {limit}" in said
+    none = with_data(config, valid=corpus(tmp_path / "none.tsv", b"\tzwei\n"))
+    with pytest.raises(UserError, match=r"none\.tsv: no validation pair has text on both sides"):
+        read_valid(none, tmp_path / "other", print)
 
 
 def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(config: RunConfig, tmp_path: Path) -> None:
@@ -243,16 +219,6 @@ def test_codes_of_a_memory_are_stored_as_ids_of_placeholders(config: RunConfig, 
     listing = tmp_path / "run" / "data" / "train-0-skipped.txt"
     assert f"26 of 26 pairs kept\n14 segments are not used; each of them in {listing}\n" in said
     assert "  not used 14: no text in de (first: " in said
-
-
-def test_a_vocabulary_without_placeholders_gets_text_without_codes(
-    config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "knows_marks", lambda _: False)
-    found, _ = prepared(with_data(config, train=memory(tmp_path / "a.tmx")), tmp_path / "run")
-    store = found.stores[0]
-    assert store.marked.tolist() == []
-    assert not any(has_marks(text) for side in store.texts(np.arange(len(store))) for text in side)
 
 
 @pytest.mark.parametrize("kind", ["tsv", "tmx"])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.batching.store import NO_TEXT
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
@@ -121,93 +120,6 @@ def test_bytes_are_counted_as_they_were_read(tmp_path: Path) -> None:
     assert text_of(found, "valid") == ["f\u2047nf \u2047\none\n"]
     assert (found.valid.characters, found.valid.utf8_bytes, found.valid.unknown) == (11, 14, 2)
     assert said[-1] == "for validation: 1 documents, 11 characters, 13 tokens, 2 of them unknown"
-
-
-def test_without_validation(tmp_path: Path) -> None:
-    found, _ = prepared(configured(tmp_path, held_out=0.0), tmp_path / "run")
-    assert text_of(found, "train") == [TEXT]
-    assert found.valid is NO_TEXT
-    assert not (tmp_path / "run" / "data" / "text-valid").exists()
-
-
-@pytest.mark.parametrize("kind", ["characters", "bpe"])
-def test_the_second_start_makes_nothing_anew(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config, run = configured(tmp_path, kind), tmp_path / "run"
-    first, _ = prepared(config, run)
-    settled(run)
-    for name in ("train_tokenizer", "read_documents", "measure"):
-        monkeypatch.setattr(module, name, None)
-    again, said = prepared(config, run)
-    assert said == []
-    assert again.train.ids.tolist() == first.train.ids.tolist()
-    assert again.valid.utf8_bytes == first.valid.utf8_bytes
-
-
-@pytest.mark.parametrize("change", ["text", "share", "documents"])
-def test_what_has_changed_is_made_anew_and_said(change: str, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    before, _ = prepared(configured(tmp_path), run)
-    settled(run)
-    data: dict[str, dict[str, Any]] = {
-        "text": {"text": (write(tmp_path / "text.txt", TEXT + "one two\n"),)},
-        "share": {"held_out": 0.2},
-        "documents": {"documents": "line"},
-    }
-    after, said = prepared(configured(tmp_path, **data[change]), run)
-    assert "text.txt: text, cleaning or vocabulary has changed; tokenizing it again" in said[0]
-    assert after.train.ids.tolist() != before.train.ids.tolist()
-
-
-def test_a_missing_text_is_missed_only_before_there_are_pieces(tmp_path: Path) -> None:
-    config, run = configured(tmp_path), tmp_path / "run"
-    first, _ = prepared(config, run)
-    settled(run)
-    path = Path(config.data.text[0])
-    path.unlink()
-    again, said = prepared(config, run)
-    assert said == [f"{path} is gone; going on with the text that the run has kept of it"]
-    assert again.train.ids.tolist() == first.train.ids.tolist()
-    with pytest.raises(UserError, match=r"text\.txt: there is no such file"):
-        prepared(config, tmp_path / "another")
-
-
-class Killed(BaseException):
-    pass
-
-
-@pytest.mark.parametrize("name", ["save_tokenizers", "encode_texts", "keeps_stores", "vocabulary_sums"])
-def test_killed_while_preparing_the_next_start_prepares(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def kill(*_: object, **__: object) -> None:
-        raise Killed
-
-    config, run = configured(tmp_path), tmp_path / "run"
-    with monkeypatch.context() as patch:
-        patch.setattr(module, name, kill)
-        with pytest.raises(Killed):
-            prepared(config, run)
-    stores = [path.name for path in (run / "data").glob("text-*")]
-    assert stores == []
-    assert text_of(prepared(config, run)[0], "train") == [TEXT[: int(0.9 * len(TEXT))]]
-
-
-def test_half_of_the_stores_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed between the moves of the two: both are made anew."""
-    config, run = configured(tmp_path), tmp_path / "run"
-    close = module.TextWriter.close
-    with monkeypatch.context() as patch:
-
-        def kill_at_the_second(writer: Any, *arguments: Any) -> Any:
-            if writer.folder.name == "text-valid":
-                raise Killed
-            return close(writer, *arguments)
-
-        patch.setattr(module.TextWriter, "close", kill_at_the_second)
-        with pytest.raises(Killed):
-            prepared(config, run)
-    assert [path.name for path in (run / "data").iterdir()] == ["text-train"]
-    assert text_of(prepared(config, run)[0], "valid") == [TEXT[int(0.9 * len(TEXT)) :]]
 
 
 @pytest.mark.parametrize("content", ["", " \n\t\n"])

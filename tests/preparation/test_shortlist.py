@@ -11,8 +11,7 @@ import yaml
 from limelight.config import Corpus, load_config
 from limelight.errors import UserError
 from limelight.preparation import shortlist as module
-from limelight.preparation.lexicon import Pieces
-from limelight.preparation.shortlist import FREQUENT, copies, learn_shortlist, make_shortlist
+from limelight.preparation.shortlist import copies, make_shortlist
 from limelight.storage.layout import SHORTLIST
 from limelight.storage.tables import read_shortlist
 from limelight.tokens import END, Tokenizers, load_tokenizers
@@ -105,16 +104,6 @@ def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path, t
         make_shortlist(run, [text[0].model_copy(update={"files": (str(tmp_path / "empty.tsv"),)})], print)
 
 
-def test_pieces_of_another_vocabulary_are_refused(run: Path) -> None:
-    tokenizers = load_tokenizers(run / "tokenizer")
-    for pair in (
-        Pieces(np.array([tokenizers.source.padding]), np.array([2])),
-        Pieces(np.array([2]), np.array([2, tokenizers.target.padding])),
-    ):
-        with pytest.raises(UserError, match="the stored tokens are those of another vocabulary"):
-            learn_shortlist([pair], tokenizers)
-
-
 def test_what_both_sides_write_alike_is_copied(run: Path) -> None:
     tokenizers = load_tokenizers(run / "tokenizer")
     own = copies(tokenizers)
@@ -126,11 +115,3 @@ def test_what_both_sides_write_alike_is_copied(run: Path) -> None:
     assert "<ph3>" in sources  # a placeholder comes through a translation
     joint = Tokenizers(tokenizers.target, tokenizers.target)
     assert copies(joint).tolist() == list(range(tokenizers.target.padding))
-
-
-def test_the_most_frequent_are_always_there(run: Path) -> None:
-    tokenizers = load_tokenizers(run / "tokenizer")
-    pairs = [Pieces(np.array([3]), np.array([5, 5, 4])), Pieces(np.zeros(0, dtype=np.int64), np.array([5]))]
-    shortlist = learn_shortlist(pairs, tokenizers)
-    assert shortlist.always.tolist() == [5, 4]
-    assert len(shortlist.always) <= FREQUENT

@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 
 from limelight.preparation.sides import (
-    BLOCK_PAIRS,
     SideCheck,
     Stretch,
     check_sides,
     draw_sample,
-    score_pairs,
     stretches,
-    words_in,
 )
 from limelight.text.pair import Pair
 from tests.preparation.parallel import invented_pairs
@@ -29,18 +26,6 @@ def numbered(pairs: Sides) -> list[Pair]:
 
 def checked(pairs: Sides, source: str = "", target: str = "") -> SideCheck:
     return check_sides(draw_sample(numbered(pairs)), "f.tsv", source, target)
-
-
-def in_languages(source: str, target: str, count: int, seed: int) -> Sides:
-    """Invented pairs with eight function words of a language in each."""
-    draw = random.Random(seed)
-    return [
-        (
-            f"{one} {' '.join(draw.choices(TEXTS[source].split(), k=8))}",
-            f"{other} {' '.join(draw.choices(TEXTS[target].split(), k=8))}",
-        )
-        for one, other in invented_pairs(count, seed)
-    ]
 
 
 def only(found: SideCheck) -> tuple[str, Stretch]:
@@ -87,18 +72,6 @@ def test_shuffled_lines_are_found_where_they_are(seed: int) -> None:
     assert whole.wrong > 0.95
 
 
-def test_lines_in_other_languages_are_found(seed: int) -> None:
-    pairs, others = in_languages("en", "fr", 1500, seed), in_languages("en", "es", 1500, seed)
-    found = checked(
-        [(target, source) if row >= 1000 else (source, target) for row, (source, target) in enumerate(pairs)]
-    )
-    assert "in each other's language: are the sides swapped there?" in found.findings[0]
-    assert found.languages == ("en", "fr")
-    assert found.wrong == pytest.approx(1 / 3, abs=0.05)
-    foreign = checked(pairs[:600] + others[600:800] + pairs[800:])
-    assert "are in another language: are these lines of another text?" in foreign.findings[0]
-
-
 def test_what_cannot_be_told_is_not_said(seed: int) -> None:
     """Few pairs, and pairs of words that occur once."""
     pairs = invented_pairs(100, seed)
@@ -118,31 +91,6 @@ def test_a_declared_language_is_compared_with_the_whole_side() -> None:
     found = checked(words, "en", "fr")
     assert found.wrong == 0  # a warning
     assert found.findings
-
-
-@pytest.mark.parametrize("count", [0, 1, 19, 20, 21, 160, 161, 1000, 12_345])
-def test_a_sample_is_of_blocks_evenly_from_the_whole_text(count: int) -> None:
-    sample = draw_sample((Pair("a" * 900, "b", "f", line) for line in range(count)), most=8)
-    assert len(sample) <= 8 * BLOCK_PAIRS
-    assert count <= 8 * BLOCK_PAIRS or len(sample) > 4 * BLOCK_PAIRS - BLOCK_PAIRS
-    if count:
-        lines = np.array([pair.line for pair in sample])
-        assert lines[0] == 0
-        gaps = np.diff(lines)
-        assert len(set(gaps[gaps > 1].tolist())) <= 1
-        assert count - lines[-1] <= max(gaps.max(initial=0) + BLOCK_PAIRS, BLOCK_PAIRS)
-        assert len(sample[0].source) == 400
-
-
-def test_most_true_pairs_are_good_and_a_quarter_of_random_ones(seed: int) -> None:
-    pairs = invented_pairs(600, seed)
-    clean = score_pairs(*words_in(numbered(pairs)))
-    assert clean.known.mean() > 0.95
-    assert clean.good[clean.known].mean() > 0.9
-    targets = np.random.default_rng(seed).permutation([target for _, target in pairs])
-    mixed = score_pairs(*words_in(numbered(list(zip([one for one, _ in pairs], targets, strict=True)))))
-    assert 0.1 < mixed.good[mixed.known].mean() < 0.45
-    assert mixed.elsewhere[mixed.known].mean() == pytest.approx(0.5, abs=0.12)
 
 
 def test_stretches_are_those_with_the_largest_sums(seed: int) -> None:

@@ -1,15 +1,13 @@
 """Model folders: complete, found, refused with a reason, and replaced in one move."""
 
-import errno
-import os
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
-from limelight.config import RecurrentConfig, RunConfig, TransformerConfig, load_config
-from limelight.errors import RunError, UserError
+from limelight.config import RecurrentConfig, RunConfig, TransformerConfig
+from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.storage import model as stored
@@ -92,32 +90,6 @@ def test_killed_while_writing_there_is_no_half_model(
     assert load_model(tmp_path).config == CONFIGS["transformer"]
 
 
-@pytest.mark.parametrize("before", [0, 1, 3, 5, 7])
-def test_a_full_disk_is_told_and_the_former_model_stays(
-    before: int, joint: Tokenizers, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The disk is full from the n-th file on: in the first model, and where one is replaced."""
-    former = save(tmp_path / "there", joint)
-    left, fsync = before, os.fsync
-
-    def filling(handle: int) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        fsync(handle)
-
-    for name in ("there", "new"):
-        left = min(before, 4) if name == "there" else before
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", filling)
-            with pytest.raises(RunError, match=rf"{name}.*: cannot write the (model|weights): .*No space left"):
-                save(tmp_path / name, joint)
-    batch = random_batch(former)
-    assert torch.equal(load_model(tmp_path / "there").model(batch), former(batch))
-    assert not [path.name for path in tmp_path.rglob("*") if path.suffix in (".partial", ".former")]
-
-
 def test_a_run_that_has_no_model_yet(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("recipe: x")
     with pytest.raises(UserError, match=r"this run has no model yet: .*; `limelight train --out .*` continues it"):
@@ -141,17 +113,6 @@ def test_missing_files_of_a_copied_model_are_named(place: str, tmp_path: Path, j
     (folder / "model.safetensors").unlink()
     with pytest.raises(UserError, match=r"nor model\.safetensors; .* copy the whole folder again"):
         load_model(tmp_path)
-
-
-def test_a_configuration_of_another_model_is_told_from_the_weights(
-    joint: Tokenizers, seed: int, tmp_path: Path
-) -> None:
-    save(tmp_path, joint)
-    text = (tmp_path / "config.yaml").read_text()
-    (tmp_path / "config.yaml").write_text(text.replace("d_ff: 12", "d_ff: 13"))
-    with pytest.raises(UserError, match=r"do not fit the model .* expected \(13, 8\)"):
-        load_model(tmp_path)
-    assert load_config(tmp_path / "config.yaml").model.d_ff == 13
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.yaml", "tokenizer/joint/spm.model", "tokenizer"])

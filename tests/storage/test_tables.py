@@ -13,21 +13,20 @@ from limelight.errors import UserError
 from limelight.inspection.head_roles import TEXTS
 from limelight.storage.tables import (
     Confidence,
+    Head,
+    Heads,
     Logistic,
     Role,
     Roles,
-    read_alignment,
-    read_confidence,
     read_detector,
-    read_roles,
-    save_alignment,
+    read_table,
     save_detector,
     save_table,
 )
 from limelight.storage.weights import save_weights
 from limelight.text.detection import BUCKETS, learn_detector
 
-HEADS = [(0, 2, True), (1, 3, False)]
+HEADS = Heads(heads=[Head(0, 2, True), Head(1, 3, False)])
 COUNTS = {"encoder.0.self": 2, "decoder.0.cross": 1}
 ROLES = Roles(
     sentences=7,
@@ -41,18 +40,18 @@ CONFIDENCE = Confidence(
     word={"": Logistic((1e-9, 7.0, 3.0), -1.0)},
 )
 READERS: dict[str, Callable[[Path], Any]] = {
-    "alignment.json": lambda path: read_alignment(path, layers=2, heads=4),
-    "roles.json": lambda path: read_roles(path, COUNTS, TEXTS),
-    "confidence.json": lambda path: read_confidence(path, sentence=2, word=3),
+    "alignment.json": lambda path: read_table(path, Heads, layers=2, heads=4),
+    "roles.json": lambda path: read_table(path, Roles, counts=COUNTS, known=TEXTS),
+    "confidence.json": lambda path: read_table(path, Confidence, sentence=2, word=3),
 }
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    assert [read(tmp_path / name) for name, read in READERS.items()] == [[], None, None]
-    save_alignment(tmp_path / "alignment.json", HEADS, {"agreement": 0.8})
+    assert [read(tmp_path / name) for name, read in READERS.items()] == [None, None, None]
+    save_table(tmp_path / "alignment.json", HEADS, {"agreement": 0.8})
     save_table(tmp_path / "roles.json", ROLES, {"test": ["test.tsv"]})
     save_table(tmp_path / "confidence.json", CONFIDENCE, {"pairs": {"en-de": 7}})
-    assert READERS["alignment.json"](tmp_path / "alignment.json") == HEADS
+    assert READERS["alignment.json"](tmp_path / "alignment.json").heads == HEADS.heads
     assert READERS["roles.json"](tmp_path / "roles.json").attentions == ROLES.attentions
     found = READERS["confidence.json"](tmp_path / "confidence.json")
     assert (found.sentence, found.word) == (CONFIDENCE.sentence, CONFIDENCE.word)
@@ -62,14 +61,14 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 
 
 def test_a_table_of_another_model_is_refused(tmp_path: Path) -> None:
-    save_alignment(tmp_path / "alignment.json", HEADS, {})
+    save_table(tmp_path / "alignment.json", HEADS, {})
     save_table(tmp_path / "roles.json", ROLES, {})
     for layers, heads in ((1, 4), (2, 3)):
-        with pytest.raises(UserError, match=r"alignment\.json: not the alignment\.json of this model: layer"):
-            read_alignment(tmp_path / "alignment.json", layers=layers, heads=heads)
+        with pytest.raises(UserError, match=r"alignment\.json: not the alignment\.json of this model: .*layer"):
+            read_table(tmp_path / "alignment.json", Heads, layers=layers, heads=heads)
     for counts in ({**COUNTS, "encoder.0.self": 3}, {"encoder.0.self": 2}, {**COUNTS, "decoder.0.self": 1}):
-        with pytest.raises(UserError, match=r"not the roles\.json of this model: it has other heads"):
-            read_roles(tmp_path / "roles.json", counts, TEXTS)
+        with pytest.raises(UserError, match=r"not the roles\.json of this model: .*it has other heads"):
+            read_table(tmp_path / "roles.json", Roles, counts=counts, known=TEXTS)
 
 
 def changed(**values: Any) -> str:

@@ -18,7 +18,8 @@ from limelight.screen import Display
 
 if TYPE_CHECKING:
     from limelight.cli.job import Job
-    from limelight.corpus.translate import Engine, Report
+    from limelight.corpus.pool import Engine
+    from limelight.corpus.translate import Report
     from limelight.corpus.worker import Done, WorkerSettings
 
 ENOUGH = 4000
@@ -27,7 +28,8 @@ ENOUGH = 4000
 
 def translate_corpus(job: Job) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
-    from limelight.corpus.translate import TIMEOUT, CorpusJob
+    from limelight.corpus.pool import TIMEOUT
+    from limelight.corpus.translate import CorpusJob
     from limelight.corpus.translate import translate_corpus as translate_files
 
     output = job.output or ""

@@ -76,17 +76,17 @@ class Making:
         config: RunConfig,
     ) -> None:
         """Write a corpus for each direction. Work of an interrupted run is not repeated."""
-        from limelight.corpus.synthesis import Job, Limits, survey_job
+        from limelight.corpus.synthesis import Job, survey_job
         from limelight.formats.opening import text_suffix
 
         # The defaults of the filters are those of the model's own training text.
         ratio = config.data.max_length_ratio if self.max_length_ratio is None else self.max_length_ratio
-        limits = Limits(config.data.max_characters, ratio, self.on_bad_line == "skip")
+        limits = (config.data.max_characters, ratio, self.on_bad_line == "skip")
         stem, dot, suffix = self.output.name.rpartition(text_suffix(self.output))
         jobs = []
         for direction, parts in groups.items():
             place = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
-            jobs.append(Job(tuple(parts), place, side, direction, asked, limits, self.batch_tokens))
+            jobs.append(Job(tuple(parts), place, side, direction, asked, *limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
         how = self.machine, self.precision
         made_of = made_with(folders, *how, shortlist=self.shortlist)

@@ -73,10 +73,10 @@ def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corp
     from limelight.config import known_languages
     from limelight.preparation.examine import examine
 
-    report = examine(given, tests)
-    for line in report.lines:
+    lines, has_faults = examine(given, tests)
+    for line in lines:
         show(line)
-    if report.faults:
+    if has_faults:
         languages = known_languages(given[0])
         named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
         show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from limelight.cli.output import Write, lines_to
 from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
-    from limelight.corpus.pairing.pair import Pairs, Translate
+    from limelight.config import Direction
+    from limelight.corpus.pairing.pair import Found, Translate
 
 EXAMPLES = """
   limelight pair manual.docx handbuch.docx -o pairs.tmx
@@ -53,23 +55,24 @@ def pair(
     if model and no_model:
         raise UserError("--model and --no-model exclude each other: leave one out")
     with lines_to(output) as write:
-        pairs, texts = read_texts(find_files(source, target), (source_lang, target_lang))
-        translate, turned = (None, False) if no_model else _translator(model, pairs, machine)
-        pair_texts(pairs, texts, threshold, note, translate, turned=turned)
-        _write(pairs, output, write)
+        files, alone = find_files(source, target)
+        direction, texts, failed = read_texts(files, (source_lang, target_lang))
+        translate, turned = (None, False) if no_model else _translator(model, direction, machine)
+        found = pair_texts(texts, threshold, note, translate, turned=turned)
+        left_out = [f"{path}: no document has this name on the other side" for path in alone]
+        _write(found, direction, [*left_out, *failed], output, write)
 
 
-def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Translate | None, bool]:
+def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple[Translate | None, bool]:
     """A function that translates sentences of the source, or, if the model has only that direction, of the target
     (then True). Raises `UserError` for a given model that has neither."""
-    from limelight.config import Direction, directions_of, fitting_directions
+    from limelight.config import directions_of, fitting_directions
     from limelight.storage.layout import DEFAULT, bundled_models
 
     if model is None and DEFAULT not in bundled_models():
         return None, False
     folders, configs = find_models([model or DEFAULT])
     directions = directions_of(configs[0].data)
-    wanted = Direction(pairs.source, pairs.target)
     turned = not fitting_directions(directions, *wanted)
     if turned and not fitting_directions(directions, *wanted.reversed):
         if model is not None:
@@ -95,28 +98,28 @@ def _translator(model: str | None, pairs: Pairs, machine: Machine) -> tuple[Tran
     return translate, turned
 
 
-def _write(pairs: Pairs, output: Path, write: Write) -> None:
+def _write(found: list[Found], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:
     """The pairs, the list of what was left out, and a summary of both. Raises `RunError`, and writes no pairs, if there
     are none."""
-    from limelight.corpus.pairing.pair import notes_of, reasons
     from limelight.text.clean import LeftOutList
     from limelight.text.pair import PairLines
 
-    lines = PairLines(output, pairs.source, pairs.target)
-    if pairs.found:
-        for line in lines.head():
-            write(line)
-        for found in pairs.found:
-            write(lines.pair(found.source, found.target, notes_of(found)))
-        for line in lines.tail():
-            write(line)
-    with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as left_out:
-        for each, reason in pairs.left_over:
-            left_out.add(each, reason)
-    note(f"{output}: {counted(len(pairs.found), 'pair')}, {pairs.source} to {pairs.target}")
-    for line in reasons(pairs):
-        note(line)
-    if left_out.total:
-        note(left_out.summary())
-    if not pairs.found:
+    lines, pairs = PairLines(output, *direction), [each for each in found if not each.fault]
+    rows = [lines.pair(each.pair.source, each.pair.target, each.notes) for each in pairs]
+    for line in chain(lines.head(), rows, lines.tail()) if pairs else ():
+        write(line)
+    groups: dict[str, list[str]] = {}
+    with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as listing:
+        for each in found:
+            if each.fault:
+                listing.add(each.pair, each.fault)
+                groups.setdefault(each.fault, []).append(each.pair.place)
+    note(f"{output}: {counted(len(pairs), 'pair')}, {direction.source} to {direction.target}")
+    for fault, places in sorted(groups.items(), key=lambda item: -len(item[1])):
+        note(f"  left out {len(places):,}: {fault} (first: {places[0]})")
+    for line in left_out:
+        note(f"  left out {line}")
+    if listing.total:
+        note(listing.summary())
+    if not pairs:
         raise RunError(f"no pair was found, for the reasons above; {output}: not written")

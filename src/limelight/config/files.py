@@ -22,8 +22,8 @@ from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yam
 
 FORMAT = 2
 """Format of `config.yaml`. Format 1, which had no format key, is also read."""
-RETIRED = {"training": ("processes",)}
-"""Settings of earlier versions that a stored configuration may still contain. None of them affects results."""
+RETIRED = {"training.processes", "data.train.column", "data.valid.column", "data.general.column"}
+"""Settings of earlier versions that a stored configuration may still contain. They are ignored."""
 MAX_FAULTS = 20
 """Maximum number of faults that one message lists."""
 
@@ -72,9 +72,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
     settings: dict[Any, Any] = model if isinstance(model, dict) else {}
     _require_plugins(values.get("plugins", {}), settings, where)
     current = {key: value for key, value in values.items() if key not in ("format", "plugins")}
-    for section, names in RETIRED.items():
-        if "format" in values and isinstance(current.get(section), dict):
-            current[section] = {name: value for name, value in current[section].items() if name not in names}
+    current = _without_retired(current) if "format" in values else current
     try:
         return RunConfig.model_validate(current)
     except ValidationError as error:
@@ -82,6 +80,16 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
         faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = error.error_count() - len(faults)
         raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
+
+
+def _without_retired(value: Any, name: str = "") -> Any:
+    """A stored value of this name, and all values in it, without retired settings."""
+    if isinstance(value, list):
+        return [_without_retired(each, name) for each in value]
+    if not isinstance(value, dict):
+        return value
+    named = {key: f"{name}.{key}" if name else str(key) for key in value}
+    return {key: _without_retired(value[key], named[key]) for key in value if named[key] not in RETIRED}
 
 
 def _require_plugins(plugins: Any, settings: dict[Any, Any], where: str) -> None:

@@ -113,9 +113,6 @@ class Corpus(Section):
     columns: tuple[str, ...] = Field((), max_length=2)
     """The columns of source and target in a table (.tsv, .csv, .jsonl, .parquet): their numbers, from 1, or their
     names. By default those that are named by the languages, or the first two."""
-    column: str = ""
-    """A further column that says the constraint of each pair: its number in .tsv, its name in .csv, a key in .jsonl. Of
-    such a file this corpus has only the pairs with `side_constraint` in that column, or with `-` if it is empty."""
     tag: Literal["", "bt", "replay"] = ""
     """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
     al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of

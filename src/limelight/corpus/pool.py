@@ -11,15 +11,13 @@ import json
 import multiprocessing
 import os
 import signal
-import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
-from itertools import count
 from multiprocessing import forkserver
-from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from limelight.corpus import worker
@@ -32,6 +30,8 @@ ALONE = 2
 """Workers that a text may end while it is their only one."""
 IN_A_ROW = 40
 """Workers that may end with nothing translated in between: more mean that the fault is not in the text."""
+TIMEOUT = 1800.0
+"""Seconds for a task: a worker that takes longer hangs."""
 AHEAD = 4
 """Chunks for each worker that are read before the first of them is written."""
 
@@ -50,6 +50,16 @@ class Worker(Protocol):
         """End it, by force if it is at work. Called from any thread."""
 
 
+class Engine(Protocol):
+    """A source of workers."""
+
+    def start(self, number: int) -> Worker:
+        """A new worker, for any thread that asks. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
+
+    def close(self) -> None:
+        """End what the workers share."""
+
+
 class Processes:
     """Starts workers that are processes. With `shares` a fork server loads the model once, and all workers share its
     memory; without, as with a GPU, which cannot be forked, each loads it for itself."""
@@ -59,28 +69,20 @@ class Processes:
         self._context: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
         if shares:
             self._context.set_forkserver_preload(["limelight.corpus.preloaded"])
-            path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
-            with _environment({SETTINGS: self._settings, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}):
+            former = dict(os.environ)
+            os.environ |= {SETTINGS: self._settings, "OMP_NUM_THREADS": "1"}
+            try:
                 forkserver.ensure_running()  # one that runs already has other modules: then each worker loads the model
+            finally:
+                os.environ.clear()
+                os.environ.update(former)
 
     def start(self, number: int) -> Worker:
-        """A new worker. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
+        """See `Engine`."""
         return Process(self._context, self._opener, self._settings, 0 if self._shares else number)
 
     def close(self) -> None:
-        """End what was started for all workers: nothing."""
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """A context with these environment variables, for processes that start in it."""
-    former = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(former)
+        """See `Engine`: nothing is shared but the fork server, which ends with this process."""
 
 
 class Process:
@@ -137,7 +139,9 @@ class Pool:
         self._start, self._size, self._timeout = start, workers, timeout
         self.ended = 0
         """Workers that died, or were killed because they hung."""
-        self._numbers, self._own = count(), threading.local()
+        self._idle = SimpleQueue[int]()
+        for number in range(workers):
+            self._idle.put(number)
         self._workers: dict[int, Worker] = {}
         self._stopping, self._in_a_row = False, 0
 
@@ -162,45 +166,49 @@ class Pool:
             threads.shutdown(cancel_futures=True)
 
     def _outcomes(self, texts: Sequence[str], first: int) -> list[Outcome]:
-        """In the thread of a worker: the outcome of each text. If the worker ends, its texts are divided."""
+        """The outcome of each text. If the worker ends, its texts are divided."""
+        if not texts:
+            return []
         reason = ""
-        for _ in range(ALONE if len(texts) == 1 else min(1, len(texts))):
+        for _ in range(ALONE if len(texts) == 1 else 1):
             try:
-                found = self._worker().ask(texts, first, self._timeout)
+                return self._ask(texts, first)
             except WorkerEnded as error:
                 reason = str(error)
-                self._count_ended(reason)
-            else:
-                self._in_a_row = 0
-                return found
         if len(texts) == 1:
             return [f"{ENDED}, {ALONE} with no other: {reason}"]
         half = len(texts) // 2
-        return [*self._outcomes(texts[:half], first), *self._outcomes(texts[half:], first + half)] if texts else []
+        return [*self._outcomes(texts[:half], first), *self._outcomes(texts[half:], first + half)]
 
-    def _worker(self) -> Worker:
-        """The worker of this thread, started if there is none."""
+    def _ask(self, texts: Sequence[str], first: int) -> list[Outcome]:
+        """Give the texts to an idle worker, which is started if there is none. Raises `WorkerEnded`."""
+        number = self._idle.get()
+        try:
+            if number not in self._workers:
+                self._workers[number] = self._started(number)
+            found = self._workers[number].ask(texts, first, self._timeout)
+            self._in_a_row = 0
+        except WorkerEnded as error:
+            self._workers.pop(number).close()
+            self.ended += 1
+            self._in_a_row += 1
+            if self._in_a_row > IN_A_ROW:
+                raise RunError(
+                    f"{self._in_a_row} workers ended one after the other, with nothing translated in between; the "
+                    f"last: {error}. If memory ran out, give fewer --workers. Finished work is kept"
+                ) from None
+            raise
+        finally:
+            self._idle.put(number)
+        return found
+
+    def _started(self, number: int) -> Worker:
         if self._stopping:
             raise RunError("the work was stopped")
-        if not hasattr(self._own, "number"):
-            self._own.number = next(self._numbers)
-        number = self._own.number
-        if number not in self._workers:
-            try:
-                self._workers[number] = self._start(number)
-            except WorkerEnded as error:
-                raise RunError(
-                    f"a worker ended before it had loaded the model ({error}); if memory ran out, give fewer --workers "
-                    "or end other programs"
-                ) from None
-        return self._workers[number]
-
-    def _count_ended(self, reason: str) -> None:
-        self._workers.pop(self._own.number).close()
-        self.ended += 1
-        self._in_a_row += 1
-        if self._in_a_row > IN_A_ROW:
+        try:
+            return self._start(number)
+        except WorkerEnded as error:
             raise RunError(
-                f"{self._in_a_row} workers ended one after the other, with nothing translated in between; the last: "
-                f"{reason}. If memory ran out, give fewer --workers. Finished work is kept"
-            )
+                f"a worker ended before it had loaded the model ({error}); if memory ran out, give fewer --workers or "
+                "end other programs"
+            ) from None

@@ -34,9 +34,9 @@ class Actors:
         self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Actor:
-        """Start an actor. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
-        actor = Actor(self._class.remote(self._settings))
-        actor.get("load", None, number)
+        """See `Engine`."""
+        actor = Actor(self._class.remote())
+        actor.get(None, "load", self._settings, number)
         return actor
 
     def close(self) -> None:
@@ -46,14 +46,11 @@ class Actors:
 
 
 class Texts:
-    """The work of an actor."""
+    """The work of an actor. Ray shows each actor its own GPUs alone."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
-        self._settings = settings
-
-    def load(self, number: int) -> None:
-        """Load the model. Ray shows each actor its own GPUs alone."""
-        self._translate = open_texts(self._settings, number)
+    def load(self, settings: WorkerSettings, number: int) -> None:
+        """Load the model."""
+        self._translate = open_texts(settings, number)
 
     def translate(self, texts: list[str], first: int) -> list[Outcome]:
         """The outcome of each text."""
@@ -67,9 +64,9 @@ class Actor:
         self._actor = actor
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        return list(self.get("translate", timeout, list(texts), first))
+        return list(self.get(timeout, "translate", list(texts), first))
 
-    def get(self, method: str, timeout: float | None, *arguments: object) -> Any:
+    def get(self, timeout: float | None, method: str, *arguments: object) -> Any:
         """The result of a method. Raises `WorkerEnded`, and `UserError` of the method."""
         try:
             return ray.get(getattr(self._actor, method).remote(*arguments), timeout=timeout)

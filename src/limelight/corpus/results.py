@@ -1,9 +1,8 @@
-"""The folder of results: what it was made with, and the results of each file.
+"""What is made in parts: the results of a file of a corpus, and other outputs, with a report beside them.
 
-OUT/manifest.json              settings and model; another start with others is refused
 OUT/part-1.txt                 the results of part-1.txt, there when they are complete
 OUT/part-1.txt.skipped.jsonl   its lines that were left out, with the reasons
-OUT/.shards/part-1.txt.json    its counts
+OUT/.shards/part-1.txt.json    its report: settings, model, input, and counts
 OUT/.shards/part-1.txt.parts   its finished parts, until it is complete
 OUT/report.json                the counts of all
 """
@@ -13,25 +12,81 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from limelight.corpus.shards import RESERVED, RESULT, Item, Shard
-from limelight.corpus.worker import Outcome
+from limelight.corpus.worker import Done, Outcome
 from limelight.errors import RunError, UserError
-from limelight.files import as_json, fill_file, locked, remove, write_whole, writing
+from limelight.files import as_json, fill_file, remove, sha256, write_whole, writing
 from limelight.formats.opening import compress
 from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of, require_new
 from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.pair import BadLine
 
-FORMAT = 3
-(MANIFEST, REPORT, SHARDS), SKIPPED = RESERVED, ".skipped.jsonl"
+FORMAT = 4
+(REPORT, SHARDS), SKIPPED = RESERVED, ".skipped.jsonl"
 _NUMBER = re.compile(r"(?<![^\W_])(?<![^\W\d_]-)\d[\d,.]*")
 """A number that is not part of a name such as UTF-8."""
+
+
+class Output:
+    """A file that is made in parts. Complete are a file and its report together."""
+
+    def __init__(self, path: Path, about: Path, made_of: Mapping[str, Any]) -> None:
+        """`about` with `.json` is the report, and with `.parts` the folder of the parts. `made_of` is what they depend
+        on, as plain values for JSON."""
+        self.path, self.report, self._parts = path, about.with_name(about.name + ".json"), parts_of(about)
+        self._made_of = json.loads(as_json(made_of))
+
+    def former(self) -> dict[str, Any] | None:
+        """The report of a complete output, None without one. Raises `UserError` if it was made of something else."""
+        if not (self.path.is_file() and self.report.exists()):
+            return None
+        try:
+            values: dict[str, Any] = json.loads(self.report.read_text(encoding="utf-8"))
+            changed = differences(values["made_of"], self._made_of) or differences(values["format"], FORMAT, "format")
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise RunError(f"{self.report}: damaged ({error}); remove it and {self.path} to start again") from None
+        if changed:
+            raise UserError(
+                f"{self.path}: it exists already, made with other settings: {describe_differences(changed)}. Repeat "
+                "the command that made it, give -o another name, or remove it"
+            )
+        remove(self._parts)  # left by a process that was killed at its end
+        return values
+
+    def open(self) -> Parts:
+        """The parts that exist, for more. Raises `UserError` if another file has the name of the output."""
+        require_new(self.path)
+        return Parts(self._parts, self._made_of)
+
+    def finish(self, parts: Parts, values: Mapping[str, Any], fill: Callable[[Path], object]) -> dict[str, Any]:
+        """Let `fill` write the output from its parts, and write the report, which is returned."""
+        report: dict[str, Any] = {}
+
+        def write(path: Path) -> None:
+            fill(path)
+            report.update({"format": FORMAT, "sha256": sha256(path), **values, "made_of": self._made_of})
+            write_whole(self.report, as_json(report, indent=2) + "\n")
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(self.path, AGAIN):
+            fill_file(self.path, write)
+            parts.remove()
+        return report
+
+
+def join(parts: Parts, name: str, path: Path, suffix: str = "") -> None:
+    """Write one value of all parts to a file, compressed as a file with this suffix."""
+    with open(path, "wb") as file:
+        for part in parts:
+            if part[name]:
+                file.write(compress(part[name].encode(), suffix))
+        if not file.tell():
+            file.write(compress(b"", suffix))  # an empty file is not a valid archive
 
 
 @dataclass(slots=True)
@@ -50,137 +105,82 @@ class Counts:
 
     def add(self, other: Counts) -> None:
         """Count what another one has counted."""
-        self.read += other.read
-        self.written += other.written
-        self.skipped += other.skipped
-        self.reasons = dict(Counter(self.reasons) + Counter(other.reasons))
-        self.warnings = dict(Counter(self.warnings) + Counter(other.warnings))
-        self.unsure += other.unsure
-
-
-def open_results(folder: Path, made_of: Mapping[str, Any]) -> None:
-    """Make the folder, or check that what is in it was made with the same. Raises `UserError` if it was not."""
-    manifest = folder / MANIFEST
-    content = {"format": FORMAT, "made_of": json.loads(json.dumps(made_of))}
-    try:
-        (folder / SHARDS).mkdir(parents=True, exist_ok=True)
-        with locked(folder / SHARDS):  # several drivers may start at once
-            if not manifest.exists():
-                if any(path.name != SHARDS and not path.name.startswith(MANIFEST) for path in folder.iterdir()):
-                    raise UserError(
-                        f"{folder}: there are other files in it, and no {MANIFEST}; give -o a folder of its own"
-                    )
-                write_whole(manifest, as_json(content, indent=1))
-        there = json.loads(manifest.read_text(encoding="utf-8"))
-        changed = differences(there["made_of"], content["made_of"]) or differences(there["format"], FORMAT, "format")
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    except (LookupError, TypeError, json.JSONDecodeError) as error:
-        raise RunError(f"{manifest}: damaged ({error}); remove {folder} to start again") from None
-    if changed:
-        raise UserError(
-            f"{folder}: its results were made with other settings: {describe_differences(changed)}. Repeat the command "
-            "that made them, or give -o another folder"
-        )
-
-
-def join(parts: Parts, name: str, path: Path, suffix: str = "") -> None:
-    """Write one value of all parts to a file, compressed as a file with this suffix."""
-    with open(path, "wb") as file:
-        for part in parts:
-            if part[name]:
-                file.write(compress(part[name].encode(), suffix))
-        if not file.tell():
-            file.write(compress(b"", suffix))  # an empty file is not a valid archive
+        for name, value in asdict(other).items():
+            own = getattr(self, name)
+            setattr(self, name, dict(Counter(own) + Counter(value)) if isinstance(own, dict) else own + value)
 
 
 class Results:
-    """The results of one file, in parts of `size` lines until they are complete.
+    """The results of one file, in parts of `size` lines until they are complete."""
 
-    Raises `UserError` if they were begun with other content of the file, or another process writes them.
-    """
+    def __init__(self, folder: Path, shard: Shard, made_of: Mapping[str, Any], size: int) -> None:
+        """Raises `UserError` if they were made, or begun, with other settings or other content of the file."""
+        self.shard, self.counts = shard, Counts()
+        self._about = folder / SHARDS / shard.name
+        input_sum = {"SHA-256 of the input": shard.digest(), "lines of a part": size}
+        self._output = Output(folder / shard.name, self._about, {**made_of, **input_sum})
+        former = self._output.former()
+        self.finished = former is not None
+        if former is not None:
+            self.counts = Counts(**{name: former[name] for name in asdict(self.counts)})
 
-    def __init__(self, folder: Path, shard: Shard, size: int) -> None:
-        self.shard, self._size = shard, size
-        self.output = folder / shard.name
-        self._report = folder / SHARDS / f"{shard.name}.json"
-        self._aside = self.output.with_name(self.output.name + SKIPPED)
-        self._folder = parts_of(folder / SHARDS / shard.name)
-        self._digest = ""
-        self.counts = Counts()
-        self.finished = self.output.exists() and self._report.exists()
-        if self.finished:
-            remove(self._folder)  # left by a process that was killed at its end
-            self.counts = self._former_counts()
-
-    def begin(self, leave: ExitStack) -> int:
-        """Open the parts, until `leave` closes them; returns the number of lines that they have."""
-        require_new(self.output)
-        self._digest = self.shard.digest()
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        made_of = {"path": self.shard.path, "bytes": self.shard.size, "SHA-256 of the input": self._digest}
-        self._parts = Parts(self._folder, {**made_of, "lines of a part": self._size})
-        leave.callback(self._parts.close)
-        for part in self._parts:
+    def begin(self) -> Parts:
+        """Open the parts, and count what is in them."""
+        with writing(self._about, AGAIN):
+            self._about.parent.mkdir(parents=True, exist_ok=True)
+        self.parts = self._output.open()
+        for part in self.parts:
             self.counts.add(Counts(**part["counts"]))
-        return self.counts.read
+        return self.parts
+
+    def local(self) -> Path:
+        """The file on this machine."""
+        self._file = self.shard.local(self._about)
+        return self._file
 
     def add(self, items: Sequence[Item | BadLine], outcomes: Sequence[Outcome]) -> None:
         """Write the results of the next lines as a part. `outcomes` are of those that are items."""
-        counts, lines, left_out = Counts(read=len(items)), list[str](), list[dict[str, Any]]()
+        lines, left_out = list[str](), list[dict[str, Any]]()
         found = iter(outcomes)
         for number, item in enumerate(items, start=self.counts.read + 1):
-            given = Item("") if isinstance(item, BadLine) else item
             outcome = item.reason if isinstance(item, BadLine) else next(found)
+            given = Item("") if isinstance(item, BadLine) else item
             if isinstance(outcome, str):
-                text = {} if isinstance(item, BadLine) else {"text": item.text}
+                text = {"text": item.text} if isinstance(item, Item) else {}
                 left_out.append({"line": number, "reason": outcome, **text})
-                lines.append(self.shard.line(given, None))
-            else:
-                lines.append(self.shard.line(given, outcome.lines[0]))
-                counts.warnings = dict(Counter(counts.warnings) + Counter(outcome.warnings))
-                counts.unsure += outcome.confidence is not None and outcome.confidence < LOW_CONFIDENCE
-        counts.skipped, counts.written = len(left_out), len(items) - len(left_out)
-        counts.reasons = dict(Counter(_NUMBER.sub("N", BadLine("", 0, each["reason"]).kind) for each in left_out))
+            lines.append(self.shard.line(given, None if isinstance(outcome, str) else outcome.lines[0]))
+        done = [outcome for outcome in outcomes if isinstance(outcome, Done)]
+        counts = Counts(
+            read=len(items),
+            written=len(done),
+            skipped=len(left_out),
+            reasons=dict(Counter(_NUMBER.sub("N", BadLine("", 0, each["reason"]).kind) for each in left_out)),
+            warnings=dict(Counter(name for each in done for name in each.warnings)),
+            unsure=sum(each.confidence is not None and each.confidence < LOW_CONFIDENCE for each in done),
+        )
         aside = "".join(as_json(each) + "\n" for each in left_out)
-        self._parts.append({"lines": "".join(lines), "aside": aside, "counts": asdict(counts)})
+        self.parts.append({"lines": "".join(lines), "aside": aside, "counts": asdict(counts)})
         self.counts.add(counts)
 
     def finish(self) -> None:
         """Make the results from all parts, with their counts beside them."""
-        read = {"path": self.shard.path, "bytes": self.shard.size, "changed": self.shard.stamp}
-        values = {"format": FORMAT, **read, "sha256": self._digest, **asdict(self.counts)}
-        self.output.parent.mkdir(parents=True, exist_ok=True)
-        with writing(self.output, AGAIN):
+        path = self._output.path
+
+        def fill(partial: Path) -> None:
             if self.counts.skipped:
-                fill_file(self._aside, lambda path: join(self._parts, "aside", path))
-            write_whole(self._report, as_json(values, indent=1))
+                fill_file(path.with_name(path.name + SKIPPED), lambda aside: join(self.parts, "aside", aside))
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
 
-                file = self.shard.remote_file()
-                fill_file(self.output, lambda path: write_rows(self.shard.path, self._rows(), path, RESULT, file))
+                write_rows(str(self._file), self._rows(), partial, RESULT)
             else:
-                fill_file(self.output, lambda path: join(self._parts, "lines", path, self.output.suffix.lower()))
-            self._parts.remove()
+                join(self.parts, "lines", partial, path.suffix.lower())
+
+        self._output.finish(self.parts, asdict(self.counts), fill)
+        remove(self._about)  # the copy of a URL
         self.finished = True
 
     def _rows(self) -> Iterator[str | None]:
         """The translation of each row of a Parquet file."""
-        for part in self._parts:
+        for part in self.parts:
             yield from map(json.loads, part["lines"].splitlines())
-
-    def _former_counts(self) -> Counts:
-        """The counts of results that a former start has finished. Raises `UserError` if the input has changed since."""
-        try:
-            values = json.loads(self._report.read_text(encoding="utf-8"))
-            counts = Counts(**{name: values[name] for name in asdict(Counts())})
-            former, digest = (values["bytes"], values["changed"]), values["sha256"]
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise RunError(f"{self._report}: damaged ({error}); remove it and {self.output} to start again") from None
-        # A file that was written again may have the same content. Reading it takes a moment for each gigabyte.
-        if former != (self.shard.size, self.shard.stamp) and digest != self.shard.digest():
-            raise UserError(
-                f"{self.shard.path}: it has changed since it was translated; remove {self.output} to translate it again"
-            )
-        return counts

@@ -10,22 +10,20 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
 from limelight.formats.lines import scan_lines
-from limelight.formats.opening import COMPRESSIONS, ArchiveReader, open_text, require_file, require_lasting, text_suffix
+from limelight.formats.opening import open_text, require_file, require_lasting, text_suffix
 from limelight.text.pair import BadLine
 
 FIELDS = ("text", "source")
 """Fields of an object that may hold the text, unless one is named."""
 RESULT = "translation"
-HTTP = ("http://", "https://")
-RESERVED = ("manifest.json", "report.json", ".shards")
+RESERVED = ("report.json", ".shards")
 """Files about all results, which lie beside them."""
 OWN = (".partial", ".skipped.jsonl")
 """Suffixes of the files that Limelight writes beside its results."""
@@ -47,15 +45,8 @@ class Shard:
     """The path of a local file, or a URL."""
     name: str
     """Below the folder of the results."""
-    size: int
-    """In bytes. Size and stamp detect a file that has changed."""
     stamp: str = ""
-    """When it was last changed; of a URL a hash of what the server says of it, such as its version."""
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether it is a URL."""
-        return "://" in self.path
+    """Of a URL a hash of what its server says of the file, such as its version."""
 
     @property
     def kind(self) -> str:
@@ -65,31 +56,22 @@ class Shard:
 
     def digest(self) -> str:
         """The SHA-256 of its content; of a URL the stamp. Raises `UserError` if it cannot be read."""
-        if self.is_remote:
-            return self.stamp
         try:
-            return sha256(Path(self.path))
+            return self.stamp or sha256(Path(self.path))
         except OSError as error:
             raise UserError(f"{self.path}: cannot be read: {cause(error).lower()}") from None
 
-    def remote_file(self, **options: Any) -> BinaryIO | None:
-        """The file of a URL, opened; None for a local one."""
-        if not self.is_remote:
-            return None
-        import fsspec
-
-        return cast(BinaryIO, fsspec.open(self.path, "rb", **options).open())
-
-    def open(self) -> BufferedIOBase:
-        """The content as bytes, decompressed by the last suffix."""
-        if not self.is_remote:
-            return open_text(self.path)
-        # One stream: not every server of HTTP gives parts of a file, which fsspec asks for otherwise.
-        raw = self.remote_file(**({"block_size": 0} if self.path.startswith(HTTP) else {}))
-        suffix = PurePosixPath(self.name).suffix.lower()
-        if suffix in COMPRESSIONS:
-            return BufferedReader(ArchiveReader(Path(self.name), suffix, file=raw))
-        return BufferedReader(cast(RawIOBase, raw))  # fsspec's own `readline` takes no limit
+    def local(self, copy: Path) -> Path:
+        """The file on this machine: of a URL a copy. Raises `UserError` if that cannot be made."""
+        if not self.stamp:
+            return Path(self.path)
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            system, root = _file_system(self.path)
+            system.get_file(root, str(copy))
+        except Exception as error:
+            raise _unreadable(self.path, error) from None
+        return copy
 
     def line(self, item: Item, translation: str | None) -> str:
         """A line of the results, with its end. A text that was left out has an empty one in files of text, so that
@@ -112,15 +94,11 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
     """
     found: dict[str, Shard] = {}
     for shard in (shard for given in inputs for shard in _expanded(given)):
-        if shard.name in found:
+        if shard.name in found or shard.name.partition("/")[0] in RESERVED:
+            owner = found[shard.name].path if shard.name in found else "a report about all results"
             raise UserError(
-                f"{shard.path} and {found[shard.name].path}: the results of both would be {shard.name}; give the "
-                "folder that both are in, or translate them into folders of their own"
-            )
-        if shard.name.partition("/")[0] in RESERVED:
-            raise UserError(
-                f"{shard.path}: its results would be {shard.name}, which is the name of a file about all results; "
-                "rename it, or give the folder above it"
+                f"{shard.path}: its results would be {shard.name}, as {owner}; rename it, give the folder above it, or "
+                "translate it into a folder of its own"
             )
         found[shard.name] = shard
         if shard.kind == "parquet":
@@ -136,9 +114,9 @@ def _expanded(given: str) -> list[Shard]:
     if not path.is_dir():
         require_file(path)
         require_lasting([given])
-        return [_local(path, path.name)]
-    files = [(each, each.relative_to(path)) for each in sorted(path.rglob("*")) if each.is_file()]
-    shards = [_local(each, name.as_posix()) for each, name in files if _is_input(name)]
+        return [Shard(given, path.name)]
+    names = [(each, each.relative_to(path)) for each in sorted(path.rglob("*")) if each.is_file()]
+    shards = [Shard(str(each), name.as_posix()) for each, name in names if _is_input(name)]
     if not shards:
         raise UserError(f"{given}: there are no files in this folder")
     return shards
@@ -149,37 +127,38 @@ def _is_input(name: PurePath) -> bool:
     return not name.name.endswith(OWN) and not any(part.startswith(".") for part in name.parts)
 
 
-def _local(path: Path, name: str) -> Shard:
-    found = path.stat()
-    return Shard(str(path), name, found.st_size, str(found.st_mtime_ns))
+def _file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, by fsspec, and the path in it."""
+    import fsspec
+
+    system, root = fsspec.core.url_to_fs(url)
+    return system, str(root)
 
 
 def _remote(url: str) -> list[Shard]:
     """The files of a URL: one, those of a pattern, or those of a folder."""
     _require("fsspec", url)
-    import fsspec
-
     if urlsplit(url).password:
         shown = url.replace(urlsplit(url).netloc.rpartition("@")[0], "...")
         raise UserError(f"{shown}: give the password in fsspec's configuration: messages and results repeat the URL")
     try:
-        system, root = fsspec.core.url_to_fs(url)
+        system, root = _file_system(url)
         if "*" in root:
             names = sorted(system.glob(root))
         else:
             names = [root] if not root.endswith("/") and system.isfile(root) else sorted(system.find(root))
         folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
-        infos = [system.info(name) for name in names or [root]]  # of a name without files it may know why
-        stamps = [system.checksum(name) for name in names]
-        paths = [system.unstrip_protocol(name) for name in names]
+        if not names:
+            system.info(root)  # it may know why
+            raise FileNotFoundError
+        shards = [
+            Shard(system.unstrip_protocol(name), _below(name, folder, url), str(system.checksum(name)))
+            for name in names
+        ]
+    except UserError:
+        raise
     except Exception as error:
         raise _unreadable(url, error) from None
-    if not names:
-        raise UserError(f"{url}: there are no files")
-    shards = [
-        Shard(path, _below(name, folder, url), int(info.get("size") or 0), str(stamp))
-        for path, name, info, stamp in zip(paths, names, infos, stamps, strict=True)
-    ]
     return [shard for shard in shards if _is_input(PurePosixPath(shard.name))]
 
 
@@ -205,28 +184,16 @@ def _require(package: str, place: str) -> None:
         raise UserError(f"{place}: this needs {package}: pip install 'limelight[corpus]'")
 
 
-def read_items(shard: Shard, field: str = "") -> Iterator[Item | BadLine]:
+def read_items(shard: Shard, file: Path, field: str = "") -> Iterator[Item | BadLine]:
     """One item for each line or row: the text, or what is wrong with it. `field` is that of an object with the text;
     empty takes the first of `FIELDS` that is there. Raises `UserError` for a file that cannot be read at all."""
-    try:
-        yield from _items(shard, field)
-    except UserError:
-        raise
-    except Exception as error:
-        if not shard.is_remote:
-            raise
-        raise _unreadable(shard.path, error) from None
-
-
-def _items(shard: Shard, field: str) -> Iterator[Item | BadLine]:
     if shard.kind == "parquet":
         from limelight.formats.columns import read_rows
 
-        rows = read_rows(shard.path, [field] if field else FIELDS, shard.remote_file())
-        for number, record in enumerate(rows, start=1):
+        for number, record in enumerate(read_rows(str(file), [field] if field else FIELDS), start=1):
             yield _of_record(record, field, shard, number)
         return
-    with shard.open() as stream:
+    with open_text(file) as stream:
         for number, line in enumerate(scan_lines(stream, shard.path), start=1):
             if isinstance(line, BadLine):
                 yield line

@@ -7,7 +7,6 @@ interrupted.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -17,17 +16,16 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from limelight.config import Direction
-from limelight.corpus.results import join
+from limelight.corpus.results import Output, join
 from limelight.decoding.engine import BATCH_TOKENS
 from limelight.decoding.request import SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.summary import versions
-from limelight.files import fill_file, remove, sha256, write_whole, writing
+from limelight.files import sha256
 from limelight.formats import read_pairs
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_text, require_lasting, text_suffix
 from limelight.models.interface import longest_sequence
-from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of, require_new
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.checks import find_loop
@@ -35,8 +33,6 @@ from limelight.text.clean import differ_in_length
 from limelight.text.pair import BadLine
 from limelight.tokens import normalize
 
-FORMAT = 1
-SUFFIX = ".json"
 CHUNK = 1000
 """Inputs of a part, which are lost when the process is killed. They are batched by length, so fewer would be slower."""
 REASONS = {
@@ -64,18 +60,6 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits beyond which inputs and pairs are left out."""
-
-    max_characters: int = 2000
-    """Maximum characters of an input."""
-    max_length_ratio: float = 6.0
-    """Maximum ratio of characters of both sides."""
-    skip_bad_lines: bool = False
-    """Whether unreadable lines are skipped and counted; otherwise the first one is an error."""
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """A corpus to write.
 
@@ -91,9 +75,39 @@ class Job:
     """None for a model of one direction."""
     options: SearchOptions = field(default_factory=SearchOptions)
     """Options of every search. `sampling` needs a seed, from which the seed of each chunk is derived."""
-    limits: Limits = Limits()
+    max_characters: int = 2000
+    """Maximum characters of an input."""
+    max_length_ratio: float = 6.0
+    """Maximum ratio of characters of both sides."""
+    skip_bad_lines: bool = False
+    """Whether unreadable lines are skipped and counted; otherwise the first one is an error."""
     batch_tokens: int = BATCH_TOKENS
     chunk: int = CHUNK
+
+    def inputs(self, on_bad_line: Callable[[BadLine], None] = lambda line: None) -> Iterator[str]:
+        """The inputs in the order of their files. Raises `UserError` for a bad line, unless these are skipped."""
+        on_bad_line = on_bad_line if self.skip_bad_lines else _refuse
+        for part in self.parts:
+            if part.side:
+                for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
+                    yield one_column(getattr(pair, part.side))
+                continue
+            for file in part.files:
+                with open_text(file) as stream:
+                    for line in scan_lines(stream, file):
+                        if isinstance(line, str):
+                            yield one_column(line)
+                        else:
+                            on_bad_line(line)
+
+
+def _refuse(line: BadLine) -> None:
+    raise UserError(str(line))
+
+
+def one_column(text: str) -> str:
+    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
+    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
 class Survey(NamedTuple):
@@ -104,29 +118,6 @@ class Survey(NamedTuple):
     unreadable: int
     files: dict[str, str]
     """The SHA-256 of each file."""
-
-
-def read_inputs(parts: Sequence[Part], on_bad_line: Callable[[BadLine], None] | None = None) -> Iterator[str]:
-    """The inputs in the order of their files. Without `on_bad_line` the first bad line raises `UserError`."""
-    for part in parts:
-        if part.side:
-            for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
-                yield one_column(pair.source if part.side == "source" else pair.target)
-            continue
-        for file in part.files:
-            with open_text(file) as stream:
-                for line in scan_lines(stream, file):
-                    if isinstance(line, str):
-                        yield one_column(line)
-                    elif on_bad_line is None:
-                        raise UserError(str(line))
-                    else:
-                        on_bad_line(line)
-
-
-def one_column(text: str) -> str:
-    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
-    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
 def survey_job(job: Job) -> Survey:
@@ -141,9 +132,8 @@ def survey_job(job: Job) -> Survey:
         )
     files = dict.fromkeys(file for part in job.parts for file in part.files)
     require_lasting(files)
-    bad: list[int] = []
-    on_bad_line = (lambda line: bad.append(line.line)) if job.limits.skip_bad_lines else None
-    total = sum(1 for _ in read_inputs(job.parts, on_bad_line))
+    bad: list[BadLine] = []
+    total = sum(1 for _ in job.inputs(bad.append))
     return Survey(total, len(bad), {file: sha256(Path(file)) for file in files})
 
 
@@ -165,7 +155,6 @@ class Tally:
     """Counts of the work so far."""
 
     inputs: int = 0
-    chunks: int = 0
     translated: int = 0
     """Number of texts that were translated."""
     pairs: int = 0
@@ -182,7 +171,7 @@ class Tally:
 
 def report_path(output: Path) -> Path:
     """The path of the report on a corpus."""
-    return output.with_name(output.name + SUFFIX)
+    return output.with_name(output.name + ".json")
 
 
 def report_table(values: Mapping[str, Any]) -> str:
@@ -216,143 +205,99 @@ def synthesize(
     Raises `UserError` for an existing or partial corpus that was made with other settings; `RunError` if the work
     fails.
     """
-    work = _Work(job, translator, surveyed.total)
-    made_of = json.loads(json.dumps({**made_with, **work.made_of(), "text": surveyed.files}))
-    if former := _finished(job.output, made_of):
+    output = Output(job.output, job.output, {**made_with, **_settings(job, translator), "text": surveyed.files})
+    if former := output.former():
         return former
-    require_new(job.output)
-    values: dict[str, Any] = {}
-    with Parts(parts_of(job.output), made_of) as parts:
-        work.write(parts, show)
-
-        def fill(path: Path) -> None:
-            join(parts, "lines", path, job.output.suffix.lower())
-            tally = work.tally
-            counts = {name: value for name, value in asdict(tally).items() if name != "chunks"}
-            values.update({"format": FORMAT, "output": job.output.name, "sha256": sha256(path), **counts})
-            values.update(unreadable=surveyed.unreadable, seconds=round(tally.seconds, 3), made_of=made_of)
-            values.update(tokens_per_second=round(tally.tokens_per_second, 1), versions=versions())
-            write_whole(report_path(job.output), json.dumps(values, ensure_ascii=False, indent=2) + "\n")
-
-        with writing(job.output, AGAIN):
-            fill_file(job.output, fill)
-        parts.remove()
-    return values
-
-
-def _finished(output: Path, made_of: Mapping[str, Any]) -> dict[str, Any]:
-    """The report on a finished corpus; empty if there is none. Raises `UserError` if it was made with other
-    settings."""
-    try:
-        values: dict[str, Any] = json.loads(report_path(output).read_text(encoding="utf-8"))
-        changed = differences(values["made_of"], made_of) or differences(values["format"], FORMAT, "format")
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    if not output.is_file():
-        return {}
-    if changed:
-        raise UserError(
-            f"{output}: it exists already, with other settings: {describe_differences(changed)}. Give -o another name, "
-            "or remove it"
-        )
-    remove(parts_of(output))  # left by a process that was killed at its end
-    return values
+    with output.open() as parts:
+        tally = Tally(**parts.read(len(parts) - 1)["tally"]) if len(parts) else Tally()
+        filters, inputs = _Filters(job, translator), job.inputs()
+        for text in islice(inputs, tally.inputs):
+            filters.is_new(text)
+        show(tally, surveyed.total)
+        while chunk := list(islice(inputs, job.chunk)):
+            began = time.perf_counter()
+            wanted, lines = filters.wanted(chunk, tally), list[str]()
+            for text, found in zip(wanted, _translate(job, translator, wanted, len(parts)), strict=True):
+                translation = one_column(found.text)
+                tally.translated += 1
+                tally.tokens += len(found.tokens)
+                ratio = job.max_length_ratio
+                if reason := fault(text, translation, finished=found.finished, max_length_ratio=ratio):
+                    tally.left_out[reason] += 1
+                else:
+                    pair = (text, translation) if job.writes == "target" else (translation, text)
+                    lines.append("\t".join(pair) + "\n")
+            tally.inputs += len(chunk)
+            tally.pairs += len(lines)
+            tally.seconds += time.perf_counter() - began
+            parts.append({"lines": "".join(lines), "tally": asdict(tally)})
+            show(tally, surveyed.total)
+        if tally.inputs != surveyed.total:
+            raise RunError(
+                f"the text changed while it was read: it had {surveyed.total:,} lines, then {tally.inputs:,}"
+            )
+        rounded = {"seconds": round(tally.seconds, 3), "tokens_per_second": round(tally.tokens_per_second, 1)}
+        about = {"output": job.output.name, "unreadable": surveyed.unreadable, "versions": versions()}
+        values = {**asdict(tally), **rounded, **about}
+        return output.finish(parts, values, lambda path: join(parts, "lines", path, job.output.suffix.lower()))
 
 
-class _Work:
-    """A job in progress."""
+def _settings(job: Job, translator: Translator) -> dict[str, Any]:
+    """Everything that the corpus depends on except model and text, as plain values."""
+    return {
+        "writes": job.writes,
+        "sides": [part.side for part in job.parts],
+        "direction": str(job.direction or ""),
+        "search": search_settings(translator.config, job.options).to_dict(),
+        "device": translator.device.type,
+        "batch_tokens": job.batch_tokens,
+        "limits": [job.max_characters, job.max_length_ratio, job.skip_bad_lines],
+        "chunk": job.chunk,
+    }
 
-    def __init__(self, job: Job, translator: Translator, total: int) -> None:
-        self.job, self.translator, self._total = job, translator, total
-        self.tally = Tally()
+
+class _Filters:
+    """The filters of inputs."""
+
+    def __init__(self, job: Job, translator: Translator) -> None:
         self._seen: set[int] = set()
         """Hashes of 64 bits: for n texts the probability of any false match is about n^2 / 2^65."""
-        self._longest = longest_sequence(translator.model)
+        self._max_characters, self._longest = job.max_characters, longest_sequence(translator.model)
         self._source = translator.towards(job.direction).source
 
-    def made_of(self) -> dict[str, Any]:
-        """Everything that the corpus depends on except model and text, as plain values."""
-        job = self.job
-        return {
-            "writes": job.writes,
-            "sides": [part.side for part in job.parts],
-            "direction": str(job.direction or ""),
-            "search": search_settings(self.translator.config, job.options).to_dict(),
-            "device": self.translator.device.type,
-            "batch_tokens": job.batch_tokens,
-            "limits": asdict(job.limits),
-            "chunk": job.chunk,
-        }
-
-    def write(self, parts: Parts, show: Show) -> None:
-        """Write all chunks that are not among the parts yet."""
-        if len(parts):
-            self.tally = Tally(**parts.read(len(parts) - 1)["tally"])
-        inputs = self._inputs()
-        for each in islice(inputs, self.tally.inputs):
-            self._is_new(each)
-        show(self.tally, self._total)
-        while chunk := list(islice(inputs, self.job.chunk)):
-            if self.tally.inputs + len(chunk) > self._total:
-                raise RunError(f"the text changed while it was read: it had {self._total:,} lines, and has more")
-            began = time.perf_counter()
-            lines = "".join(f"{source}\t{target}\n" for source, target in self._pairs(chunk))
-            self.tally.seconds += time.perf_counter() - began
-            parts.append({"lines": lines, "tally": asdict(self.tally)})
-            show(self.tally, self._total)
-        if self.tally.inputs != self._total:
-            raise RunError(f"the text changed while it was read: it had {self._total:,} lines, and has fewer")
-
-    def _inputs(self) -> Iterator[str]:
-        return read_inputs(self.job.parts, (lambda _: None) if self.job.limits.skip_bad_lines else None)
-
-    def _is_new(self, text: str) -> bool:
+    def is_new(self, text: str) -> bool:
         """Whether no input before is the same text."""
-        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         count = len(self._seen)
-        self._seen.add(int.from_bytes(digest))
+        self._seen.add(int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
         return len(self._seen) > count
 
-    def _pairs(self, chunk: Sequence[str]) -> list[tuple[str, str]]:
-        """Source and target of the good pairs of a chunk; updates the counts."""
-        wanted, pairs = [], []
+    def wanted(self, chunk: Sequence[str], tally: Tally) -> list[str]:
+        """The inputs that are translated; the others are counted."""
+        kept = []
         for text in chunk:
-            new = self._is_new(text)
-            if reason := "blank" if not text else "duplicate" if not new else self._too_long(text):
-                self.tally.left_out[reason] += 1
+            is_new = self.is_new(text)
+            if reason := "blank" if not text else "duplicate" if not is_new else self._too_long(text):
+                tally.left_out[reason] += 1
             else:
-                wanted.append(text)
-        for text, found in zip(wanted, self._translate(wanted), strict=True):
-            translation = one_column(found.text)
-            ratio = self.job.limits.max_length_ratio
-            if reason := fault(text, translation, finished=found.finished, max_length_ratio=ratio):
-                self.tally.left_out[reason] += 1
-            else:
-                pairs.append((text, translation) if self.job.writes == "target" else (translation, text))
-        self.tally.inputs += len(chunk)
-        self.tally.chunks += 1
-        self.tally.pairs += len(pairs)
-        return pairs
+                kept.append(text)
+        return kept
 
     def _too_long(self, text: str) -> str:
         """The reason if a text is too long for the job or for the model's learned positions."""
-        fits = len(text) <= self.job.limits.max_characters and (
+        fits = len(text) <= self._max_characters and (
             self._longest is None or len(self._source.encode(text)) < self._longest
         )
         return "" if fits else "too_long"
 
-    def _translate(self, texts: list[str]) -> list[Translation]:
-        if not texts:
-            return []
-        source_lang, target_lang = self.job.direction or ("", "")
-        named: TextOptions = {"source_lang": source_lang, "target_lang": target_lang}
-        options: TextOptions = {**named, **SEARCH_ONLY, **self.job.options}
-        if sampling := options.get("sampling"):
-            if sampling.seed is None:
-                raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
-            seed = blake2b(f"{sampling.seed} {self.tally.chunks}".encode(), digest_size=7).digest()  # for each chunk
-            options["sampling"] = replace(sampling, seed=int.from_bytes(seed, "little"))
-        translations = self.translator.translate(texts, batch_tokens=self.job.batch_tokens, **options)
-        self.tally.translated += len(translations)
-        self.tally.tokens += sum(len(each.tokens) for each in translations)
-        return translations
+
+def _translate(job: Job, translator: Translator, texts: list[str], chunk: int) -> list[Translation]:
+    """The translations of a chunk, by its number."""
+    source_lang, target_lang = job.direction or ("", "")
+    named: TextOptions = {"source_lang": source_lang, "target_lang": target_lang}
+    options: TextOptions = {**named, **SEARCH_ONLY, **job.options}
+    if sampling := options.get("sampling"):
+        if sampling.seed is None:
+            raise UserError("sampling needs a seed here: without one a corpus could not be resumed")
+        seed = blake2b(f"{sampling.seed} {chunk}".encode(), digest_size=7).digest()
+        options["sampling"] = replace(sampling, seed=int.from_bytes(seed, "little"))
+    return translator.translate(texts, batch_tokens=job.batch_tokens, **options) if texts else []

@@ -9,10 +9,10 @@ from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from limelight.corpus.pool import ENDED, Chunk, Pool, Worker
-from limelight.corpus.results import REPORT, Counts, Results, open_results
+from limelight.corpus.pool import ENDED, TIMEOUT, Chunk, Engine, Pool
+from limelight.corpus.results import REPORT, Counts, Results
 from limelight.corpus.shards import Item, Shard, find_shards, read_items
 from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
@@ -22,18 +22,6 @@ from limelight.pipelines.translation import LOW_CONFIDENCE
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
-TIMEOUT = 1800.0
-"""Seconds for a task: a worker that takes longer hangs."""
-
-
-class Engine(Protocol):
-    """A source of workers."""
-
-    def start(self, number: int) -> Worker:
-        """A new worker, for any thread that asks."""
-
-    def close(self) -> None:
-        """End what they share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +31,7 @@ class CorpusJob:
     inputs: tuple[str, ...]
     output: Path
     made_of: Mapping[str, Any]
-    """All that the results depend on besides the text: for the manifest."""
+    """All that the results depend on besides the text."""
     field: str = ""
     """The field of an object with the text; empty takes the first known one that is there."""
     workers: int = 1
@@ -105,15 +93,16 @@ Show = Callable[[Report, int], None]
 def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report, files: None) -> Report:
     """Translate all files that are not finished. A file that cannot be read stops nothing; the report names it.
 
-    Raises `UserError` for inputs that are not there, for a folder with results of other settings, and for a model or
-    options that are not available; `RunError` if nothing can be written, or workers end repeatedly.
+    Raises `UserError` for inputs that are not there, for results of other settings, and for a model or options that are
+    not available; `RunError` if nothing can be written, or workers end repeatedly.
     """
     shards = find_shards(job.inputs, job.part)
-    output = job.output.resolve()
     for shard in shards:
-        if not shard.is_remote and output in Path(shard.path).resolve().parents:
+        if not shard.stamp and job.output.resolve() in Path(shard.path).resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
-    open_results(job.output, {**job.made_of, "field": job.field})
+    name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
+    with writing(job.output, AGAIN):
+        job.output.mkdir(parents=True, exist_ok=True)
     pool, began = Pool(engine.start, job.workers, timeout=job.timeout), time.monotonic()
     report = Report()
     with ExitStack() as leave:
@@ -129,7 +118,6 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
                 report.add(results)
             report.seconds, report.ended = time.monotonic() - began, pool.ended
             show(report, len(shards))
-    name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
     with writing(job.output / name, AGAIN):
         write_whole(job.output / name, as_json(asdict(report), indent=1) + "\n")
     return report
@@ -137,15 +125,17 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
 
 def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitStack) -> Iterator[Chunk]:
     """All that is to be translated, file by file; `about` has the results, the items and whether they are the last."""
+    made_of = {**job.made_of, "field": job.field}
     for shard in shards:
-        results = Results(job.output, shard, job.chunk)
+        results = Results(job.output, shard, made_of, job.chunk)
         if results.finished:
             report.add(results)
             report.former += 1
             continue
-        done, is_last = results.begin(leave), False
-        lines = islice(read_items(shard, job.field), done, None)
+        leave.callback(results.begin().close)
+        done, is_last = results.counts.read, False
         try:
+            lines = islice(read_items(shard, results.local(), job.field), done, None)
             while not is_last:
                 items = list(islice(lines, job.chunk))
                 is_last = len(items) < job.chunk

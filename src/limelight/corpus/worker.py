@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
-from multiprocessing import parent_process
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from limelight.child import end_with_parent
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -140,17 +137,8 @@ _opened: dict[str, Translate] = {}
 
 def begin() -> None:
     """Prepare the process of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # sent to all processes of a terminal; the driver decides
+    end_with_parent()
     os.dup2(2, 1)
-    threading.Thread(target=_end_with_driver, daemon=True).start()
-
-
-def _end_with_driver() -> None:
-    """End this process, also in the middle of a task, when the process that started it has ended."""
-    driver = parent_process()
-    assert driver is not None
-    wait([driver.sentinel])
-    os._exit(1)
 
 
 def load(opener: Opener, settings: str, number: int) -> int:

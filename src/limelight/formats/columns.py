@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as arrow
 from pyarrow import parquet
@@ -18,15 +18,14 @@ ROWS = 1000
 """Number of rows in memory."""
 
 
-def read_rows(path: str, fields: Sequence[str] = (), file: BinaryIO | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a file, without empty cells; of `fields` those that it has. `file` is read if it is given, and `path`
-    is its name in messages. Raises `UserError` for another file."""
+def read_rows(path: str, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
+    """The rows of a file, without empty cells; of `fields` those that it has. Raises `UserError` for another file."""
     if path.lower().endswith(".arrow"):
         with _naming(path), arrow.memory_map(path) as source, _arrow(source) as batches:
             for batch in batches:
                 yield from map(_filled, batch.to_pylist())
         return
-    with _opened(path, file) as rows:
+    with _opened(path) as rows:
         names = [name for name in rows.schema_arrow.names if not fields or name in fields]
         for batch in rows.iter_batches(ROWS, columns=names):
             yield from map(_filled, batch.to_pylist() if names else [{}] * batch.num_rows)
@@ -47,11 +46,9 @@ def _arrow(source: Any) -> Any:
         )
 
 
-def write_rows(
-    path: str, translations: Iterator[str | None], output: Path, column: str, file: BinaryIO | None = None
-) -> None:
+def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:
     """The rows of a file whose translation is not None, with the translations as a column."""
-    with _opened(path, file) as rows:
+    with _opened(path) as rows:
         names = [name for name in rows.schema_arrow.names if name != column]
         schema = arrow.schema([*(rows.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
         with parquet.ParquetWriter(output, schema) as writer:
@@ -78,6 +75,6 @@ def _naming(path: str) -> Iterator[None]:
         raise UserError(f"{path}: this is not a file of rows that can be read: {error}") from None
 
 
-def _opened(path: str, file: BinaryIO | None) -> parquet.ParquetFile:
+def _opened(path: str) -> parquet.ParquetFile:
     with _naming(path):
-        return parquet.ParquetFile(file or path)
+        return parquet.ParquetFile(path)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import zstandard
 
@@ -78,10 +78,9 @@ class ArchiveReader(RawIOBase):
     of the standard libraries do not always: some accept an empty file, a truncated file, or a damaged second archive.
     """
 
-    def __init__(self, path: Path, suffix: str, *, file: BinaryIO | None = None) -> None:
-        """`file`, if given, is read instead of opening `path`."""
+    def __init__(self, path: Path, suffix: str) -> None:
         self._new, self._step = _FORMATS[suffix]
-        self._file = path.open("rb") if file is None else file
+        self._file = path.open("rb")
         self._archive: Any = None  # the one being read; none between two of them
         self._any_whole = False
         self._unread, self._ready = b"", memoryview(b"")

@@ -57,7 +57,6 @@ def read_pairs(
     *,
     marks: bool = False,
     states: States = "translated",
-    column: str = "",
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
@@ -76,8 +75,6 @@ def read_pairs(
             is `marked`; otherwise codes are left out.
         states: which segments are used, see `formats/segments.py`: `approved` only approved translations, `all`
             also drafts. In files without states all pairs are used.
-        column: a further column, whose `cell` each pair has: its number in .tsv (from 3), its name in .csv, a key in
-            .jsonl. A line without it is a bad line.
         on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
             keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
         on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
@@ -91,7 +88,7 @@ def read_pairs(
     for path in paths:
         (require_there if holds_both_sides(path) else require_file)(path)
     columns = (source[1:], target[1:]) if source.startswith("#") else ()
-    if (column or columns) and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
+    if columns and not (len(paths) == 1 and kind_of(paths[0]) in FURTHER_COLUMNS):
         names = " + ".join(map(str, paths))
         raise UserError(f"{names}: only one file of {', '.join(FURTHER_COLUMNS)} has columns to choose")
     if len(paths) == 2:
@@ -107,7 +104,7 @@ def read_pairs(
             f"{path}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
             f"not {text_suffix(path) or 'without a suffix'}; give two files to read them line by line"
         )
-    segments = _READERS[kind](path, **({"column": column, "sides": columns} if kind in FURTHER_COLUMNS else {}))
+    segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
     languages = LanguagePair() if columns else LanguagePair(source, target)
     return _pairs(pairs_of(segments, str(path), languages, marks=marks, states=states), on_bad_line, on_unused)
 

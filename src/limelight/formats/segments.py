@@ -55,8 +55,6 @@ class Segment(NamedTuple):
     """Whether the reason is that its translation is not finished."""
     is_approved: bool = True
     """False if the format has approval states and the segment is not approved."""
-    cell: str = ""
-    """The content of a further column, where one was asked for."""
 
 
 class LanguagePair(NamedTuple):
@@ -156,7 +154,7 @@ def _pairs(segment: Segment, file: str, choice: _Choice, states: States, *, mark
         for source, target in found:
             texts = plain_text(source.parts), plain_text(target.parts), False
             left, right, marked = marked_sides(source.parts, target.parts) if marks else texts
-            yield Pair(left, right, file, segment.line, marked, segment.cell)
+            yield Pair(left, right, file, segment.line, marked)
 
 
 class _Choice:

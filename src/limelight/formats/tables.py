@@ -25,8 +25,6 @@ SIDES = (("source", "target"), ("text", "label"))
 """Names of columns for the two sides, whatever their languages are."""
 MAX_NAMES = 20
 """Maximum number of columns that a message lists."""
-MAX_COLUMN = 1000
-"""Maximum number of a column of a .tsv file."""
 MAX_ARRAY = 1 << 28
 """Bytes of a JSON array, which is read as a whole."""
 
@@ -65,9 +63,9 @@ def _listed(header: Sequence[str]) -> str:
     return ", ".join(shown(name, 30) for name in header[:MAX_NAMES])
 
 
-def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Segment | BadLine]:
-    """One item for each row after the first that is not blank: its texts, with its cell of the further `column`, or its
-    fault. Raises `UserError` at a line that is not text.
+def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | BadLine]:
+    """One item for each row after the first that is not blank: its texts, or its fault. Raises `UserError` at a line
+    that is not text.
 
     Quoted cells may contain line ends and doubled quotes. All rows have as many cells as the first. The delimiter
     (comma, semicolon or tab) is the one that is most frequent in the first line.
@@ -80,7 +78,6 @@ def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> I
         delimiter = max(DELIMITERS, key=first.count)
         header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
         columns = [(place, "") for place in _places(sides, header, file)] if sides else _columns(tuple(header))
-        further = _places([column], header, file)[0] if column else -1
         if not columns:
             reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
             raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {_listed(header)}")
@@ -98,23 +95,17 @@ def scan_csv(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> I
                 yield BadLine(file, begin, f"{reason} ({len(cells)}, not {len(header)})")
             elif cells:
                 variants = [Variant(language, [cells[place]]) for place, language in columns]
-                yield Segment(begin, variants, cell="" if further < 0 else cells[further].strip())
+                yield Segment(begin, variants)
 
 
-def scan_tsv(
-    path: str | Path, column: str = "", separator: str = "\t", sides: Sequence[str] = ()
-) -> Iterator[Pair | BadLine]:
+def scan_tsv(path: str | Path, separator: str = "\t", sides: Sequence[str] = ()) -> Iterator[Pair | BadLine]:
     """One item for each line: the pair, or its fault. There is no quoting: quotes are ordinary characters.
 
     A blank line is a pair of two empty sides. `sides` are the columns of source and target: numbers, or names in the
-    first line, which is then not a pair. Each pair has its cell of the further `column`, a number from 3. Raises
-    `UserError` for another column.
+    first line, which is then not a pair.
     """
     name = str(path)
-    if column and not (column.isdecimal() and 3 <= int(column[:5]) <= MAX_COLUMN):
-        reason = f"give the number of a column after source and target, from 3 to {MAX_COLUMN}"
-        raise UserError(f"{name}: column {column!r}: a .tsv file has no names of columns: {reason}")
-    wanted = [0, 1, int(column or 1) - 1]
+    wanted = [0, 1]
     with open_text(path) as stream:
         for number, line in enumerate(scan_lines(stream, name), start=1):
             if isinstance(line, BadLine):
@@ -123,12 +114,11 @@ def scan_tsv(
             cells = line.split(separator)
             if number == 1 and sides:
                 header = [cell.strip() for cell in cells]
-                wanted[:2] = _places(sides, header, name)
+                wanted = _places(sides, header, name)
                 if any(side in header for side in sides):
                     continue
             if max(wanted) < len(cells):
-                source, target, cell = (cells[place] for place in wanted)
-                yield Pair(source, target, name, number, cell=cell.strip() if column else "")
+                yield Pair(cells[wanted[0]], cells[wanted[1]], name, number)
             elif not line.strip():
                 yield Pair("", "", name, number)
             elif len(cells) > 1:
@@ -138,9 +128,9 @@ def scan_tsv(
                 yield BadLine(name, number, f"there is no {sign} in this line; a line is source {sign} target")
 
 
-def scan_jsonl(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
+def scan_jsonl(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """One item for each line: an object with `source` and `target`, or with languages as keys, also inside of
-    `translation`. Each item has its text of the further key `column`."""
+    `translation`."""
     name = str(path)
     with open_text(path) as stream:
         for number, line in enumerate(scan_lines(stream, name), start=1):
@@ -148,12 +138,12 @@ def scan_jsonl(path: str | Path, column: str = "", sides: Sequence[str] = ()) ->
                 yield line
                 continue
             try:
-                yield _of_record(json.loads(line), name, number, column, sides)
+                yield _of_record(json.loads(line), name, number, sides)
             except (ValueError, RecursionError) as error:
                 yield BadLine(name, number, f"not valid JSON ({error}); {_EXAMPLE}")
 
 
-def scan_json(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
+def scan_json(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """The objects of a JSON array, as those of `scan_jsonl`; they are counted instead of lines."""
     name = str(path)
     with open_text(path) as stream:
@@ -167,20 +157,20 @@ def scan_json(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> 
         except (ValueError, RecursionError) as error:
             raise UserError(f"{name}:{getattr(error, 'lineno', 1)}: not valid JSON ({error})") from None
     for number, record in enumerate(records, start=1):
-        yield _of_record(record, name, number, column, sides)
+        yield _of_record(record, name, number, sides)
 
 
-def scan_rows(path: str | Path, column: str = "", sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
+def scan_rows(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
     """The rows of a Parquet or Arrow file, as the objects of `scan_jsonl`."""
     if find_spec("pyarrow") is None:
         raise UserError(f"{path}: reading it needs pyarrow: pip install 'limelight[corpus]'")
     from limelight.formats.columns import read_rows
 
     for number, row in enumerate(read_rows(str(path)), start=1):
-        yield _of_record(row, str(path), number, column, sides)
+        yield _of_record(row, str(path), number, sides)
 
 
-def _of_record(record: Any, name: str, number: int, column: str, sides: Sequence[str]) -> Pair | Segment | BadLine:
+def _of_record(record: Any, name: str, number: int, sides: Sequence[str]) -> Pair | Segment | BadLine:
     """The texts of an object, or the reason why it lacks one."""
     if not isinstance(record, dict):
         return BadLine(name, number, f"not a JSON object; {_EXAMPLE}")
@@ -189,15 +179,14 @@ def _of_record(record: Any, name: str, number: int, column: str, sides: Sequence
     columns = () if sides or {"source", "target"} & inner.keys() else _columns(names)
     keys = list(sides) or [names[place] for place, _ in columns] or ["source", "target"]
     texts = list[str]()
-    for holder, key in [*((inner, key) for key in keys), *[(record, column)] * bool(column)]:
-        text = holder.get(key)
+    for key in keys:
+        text = inner.get(key)
         if not isinstance(text, str):
             return BadLine(name, number, f"the object has no text {key!r}; {_EXAMPLE}")
         if _NO_TEXT.search(text):
             return BadLine(name, number, f"{key!r} holds a NUL character or half of a surrogate pair")
         texts.append(text)
-    cell = texts.pop().strip() if column else ""
     if not any(language for _, language in columns):
-        return Pair(texts[0], texts[1], name, number, cell=cell)
+        return Pair(texts[0], texts[1], name, number)
     variants = [Variant(language, [text]) for (_, language), text in zip(columns, texts, strict=True)]
-    return Segment(number, variants, cell=cell)
+    return Segment(number, variants)

@@ -20,7 +20,7 @@ from limelight.inspection.word_alignment import (
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.preparation.word_alignment import grow_final
-from limelight.storage.tables import read_alignment
+from limelight.storage.tables import Heads, read_table
 from limelight.tokens import Tokenizers
 
 Links = list[tuple[int, int]]
@@ -151,6 +151,7 @@ def _spread(
 
 
 def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
-    """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_alignment` does."""
+    """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_table` does."""
     counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
-    return [AlignmentHead(*each) for each in read_alignment(path, layers=len(counts), heads=counts[0])]
+    table = read_table(path, Heads, layers=len(counts), heads=counts[0])
+    return [AlignmentHead(each.layer, each.head, each.reads) for each in table.heads] if table else []

@@ -25,7 +25,7 @@ from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, DEFAULT, DETECTOR, ROLES, SHORTLIST, bundled_models
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.tables import read_confidence, read_detector, read_roles, read_shortlist
+from limelight.storage.tables import Confidence, Roles, read_detector, read_shortlist, read_table
 from limelight.tokens import Tokenizers
 
 if TYPE_CHECKING:
@@ -154,11 +154,11 @@ def make_translator(
     made.detector = read_detector(first.folder / DETECTOR)
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
         sizes = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
-        made.confidence = read_confidence(first.folder / CONFIDENCE, **sizes)
+        made.confidence = read_table(first.folder / CONFIDENCE, Confidence, **sizes)
     with _optional("words are aligned with the mean of all heads"):
         made.alignment_heads = stored_heads(first.folder / ALIGNMENT, models[0])
     with _optional("the page shows no roles over a corpus"):
-        made.head_roles = read_roles(first.folder / ROLES, head_counts(models[0]), TEXTS)
+        made.head_roles = read_table(first.folder / ROLES, Roles, counts=head_counts(models[0]), known=TEXTS)
     return made
 
 

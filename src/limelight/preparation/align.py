@@ -51,10 +51,10 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
         groups.setdefault((corpus.source, corpus.target), []).append(folder)
     of = dict(zip(folders, stores, strict=True))
     for group in groups.values():
-        made_of = [described(folder).fingerprint for folder in group]
-        fingerprints = [hashlib.sha256(json.dumps([VERSION, each, made_of]).encode()).hexdigest() for each in made_of]
-        if not all(map(store_matches, map(_words_of, group), fingerprints)):
-            _align_together({folder: of[folder] for folder in group}, fingerprints, say)
+        parts = [VERSION, *(described(folder).fingerprint for folder in group)]
+        made_of = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        if not all(store_matches(_words_of(folder), made_of) for folder in group):
+            _align_together({folder: of[folder] for folder in group}, made_of, say)
     return [open_alignments(_words_of(folder)) for folder in folders]
 
 
@@ -63,9 +63,10 @@ def _words_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}-words")
 
 
-def _align_together(stores: Mapping[Path, TokenStore], fingerprints: Sequence[str], say: Say) -> None:
+def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -> None:
     """Write the word alignments of corpora of one direction."""
-    aligner, counter = WordAligner(_sample(list(stores.values()))), FormCounter()
+    sample = sample_pairs(list(stores.values()), MAX_LEARNED)
+    aligner, counter = WordAligner([split_words(pair).lowercased() for pair in sample]), FormCounter()
     stride = -(-sum(map(len, stores.values())) // MAX_LEARNED)
     with ExitStack() as stack:
         writers = [stack.enter_context(AlignmentWriter(_words_of(folder))) for folder in stores]
@@ -80,19 +81,18 @@ def _align_together(stores: Mapping[Path, TokenStore], fingerprints: Sequence[st
                     counter.add(each, row)
             say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
         source, target = (SideForms(counter.related(side), aligner.common(side)) for side in range(2))
-        for writer, fingerprint in zip(writers, fingerprints, strict=True):
-            writer.close(fingerprint, (source, target))
+        for writer in writers:
+            writer.close(made_of, (source, target))
 
 
-def _sample(stores: Sequence[TokenStore]) -> list[Words]:
-    """The lowercased words of at most `MAX_LEARNED` pairs, evenly spread over all stores."""
+def sample_pairs(stores: Sequence[TokenStore], most: int) -> Iterator[Sides]:
+    """At most so many pairs, evenly spread over all stores."""
     ends = np.cumsum([len(store) for store in stores])
-    chosen, found = evenly(int(ends[-1]), MAX_LEARNED), []
+    chosen = evenly(int(ends[-1]), most)
     for store, end in zip(stores, ends, strict=True):
         begin = end - len(store)
         rows = chosen[(chosen >= begin) & (chosen < end)] - begin
-        found += [words.lowercased() for words in _words(store, rows)]
-    return found
+        yield from store.texts(rows)
 
 
 def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:

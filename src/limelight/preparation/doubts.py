@@ -1,5 +1,4 @@
-"""Warnings about parallel text that is readable but suspicious: other columns than intended, a header, quotes, pieces
-of words.
+"""Warnings about parallel text that is readable but suspicious: other columns than intended, a header, quotes.
 
 Only the beginning of a file is examined, and only certain findings are reported. The text is used all the same.
 """
@@ -20,8 +19,6 @@ SAMPLE = 1000
 """Lines from the beginning of a file."""
 SHOWN = 40
 """Characters of a text in a message."""
-WORDLESS = 0.9
-"""Minimum share of texts without words for which a side is suspicious."""
 
 IDENTICAL = "for a task whose sides may be equal, such as copying: limelight train --set data.drop_identical=false"
 """The remedy for a text of equal sides."""
@@ -33,44 +30,32 @@ _HEADERS = (
 """Words that are common as column names, and rare as a whole line of text."""
 
 
-def doubts(files: Sequence[str | Path], source: str, target: str, *, column: str = "") -> Iterator[str]:
-    """A line for each finding about a corpus: `file: finding; remedy`. A further `column` is one that is used.
+def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[str]:
+    """A line for each finding about a corpus: `file: finding; remedy`.
 
     `source` and `target` are the declared languages, or columns as in `read_pairs`.
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
     pairs = list(islice(read_pairs(files, source, target, on_bad_line=lambda line: None), SAMPLE))
-    name = " + ".join(map(str, files))
     named = source.startswith("#")  # columns
-    if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not column and not named:
+    if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not named:
         yield from _of_columns(Path(files[0]))
     if pairs and not named and not names_languages(files):
         first, known = (
             pairs[0],
-            set(_HEADERS.split()) | {source.lower(), target.lower(), normal_code(source), normal_code(target)},
+            {*_HEADERS.split(), *map(str.lower, (source, target)), *map(normal_code, (source, target))},
         )
         if all(side.strip().strip('"').lower() in known - {""} for side in (first.source, first.target)):
             head = f"{shown(first.source, SHOWN)} | {shown(first.target, SHOWN)}"
             yield f"{first.place}: looks like a header ({head}), and is used as a pair; remove the line"
             pairs = pairs[1:]
-    sides = {side: [text for pair in pairs if (text := getattr(pair, side).strip())] for side in ("source", "target")}
-    texts = sides["source"] + sides["target"]
+    texts = [text for pair in pairs for side in (pair.source, pair.target) if (text := side.strip())]
     quoted = [text for text in texts if len(text) > 1 and text[0] == text[-1] == '"']
     if (len(texts) > 2 and len(quoted) == len(texts)) or any('""' in text[1:-1] for text in quoted):
         yield (
-            f"{name}: texts are enclosed in quotes ({shown(quoted[0], SHOWN)}), which are read as part of them; write "
-            "the file without quotes"
+            f"{' + '.join(map(str, files))}: texts are enclosed in quotes ({shown(quoted[0], SHOWN)}), which are read "
+            "as part of them; write the file without quotes"
         )
-    for side, some in sides.items():
-        wordless = [text for text in some if not any(map(str.isalpha, text))]
-        if len(some) > 2 and len(wordless) >= WORDLESS * len(some):
-            yield f"{name}: the {side} side has no words (`{shown(wordless[0], SHOWN)}`); is it another column?"
-    for mark, remedy in (("\u2581", "tr -d ' ' | tr '\u2581' ' '"), ("@@ ", "sed 's/@@ //g'")):
-        if sum(mark in text for text in texts) > len(texts) / 2:
-            yield (
-                f"{name}: is divided into pieces of words already (`{shown(texts[0], SHOWN)}`), which the run divides "
-                f"again; give the text itself, for example the output of `{remedy}`"
-            )
 
 
 def _of_columns(file: Path) -> Iterator[str]:

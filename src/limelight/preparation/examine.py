@@ -6,8 +6,7 @@ Training only warns of them: a few do little harm, and most of a file being wron
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
@@ -17,8 +16,9 @@ from limelight.errors import counted, shown
 from limelight.formats import read_pairs
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import find_overlap
-from limelight.preparation.sides import check_sides, draw_sample, is_foreign, is_swapped
+from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
+from limelight.text.judge import foreign_language, language_margin
 from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
@@ -27,6 +27,8 @@ MIN_COPIED = 3
 WINDOW = 100_000
 """Pairs whose stretches are checked together: they bound the memory."""
 EXAMPLES = 2
+MIN_SWAPPED = 3
+"""Words or letters by which both sides of a swapped pair are more like the language of the other one."""
 FEW, ENOUGH = 2_000, 20_000
 """Pairs below which a model of its own is poor, and from which it is not."""
 
@@ -65,54 +67,40 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
     """The pairs of all corpora that are worth training on, by the settings of training; inline codes are marks."""
     settings, seen = DataConfig(), set[int]()
     for corpus, stretches in checked:
-        pairs = read_pairs(corpus.files, *sides_of(corpus), marks=True, on_bad_line=lambda line: None)
-        faults = Faults(pairs, stretches, seen)
+
+        def fault(pair: Pair, stretches: Stretches = stretches, first: int = report.total + 1) -> str:
+            is_misaligned = report.total - first in stretches.misaligned
+            return _fault(pair, stretches.languages, seen, is_misaligned=is_misaligned)
+
         yield from clean(
-            faults,
+            read_pairs(corpus.files, *sides_of(corpus), marks=True, on_bad_line=lambda line: None),
             report,
             max_characters=settings.max_characters,
             max_length_ratio=settings.max_length_ratio,
             drop_duplicates=True,
             drop_identical=True,
-            fault=faults.of,
+            fault=fault,
         )
 
 
-class Faults:
-    """The pairs of a text, and the fault of the pair that was read last."""
-
-    def __init__(self, pairs: Iterable[Pair], stretches: Stretches, seen: set[int]) -> None:
-        """`seen` are hashes of the pairs of all texts."""
-        self._pairs, self._stretches, self._seen = pairs, stretches, seen
-        self._number = -1
-
-    def __iter__(self) -> Iterator[Pair]:
-        for pair in self._pairs:
-            self._number += 1
-            yield pair
-
-    def of(self, pair: Pair) -> str:
-        """One of `REASONS` of `text/clean.py`; empty for a good pair."""
-        return next(self._reasons(pair), "")
-
-    def _reasons(self, pair: Pair) -> Iterator[str]:
-        sides, languages = (pair.source, pair.target), self._stretches.languages
-        is_copy = _is_copy(*sides)  # its text is in the language of one side at most
-        if is_copy:
-            yield "identical"
-        if any(map(encoding_damage, sides)):
-            yield "encoding"
-        if is_swapped(pair, languages):
-            yield "swapped"
-        if not is_copy and is_foreign(pair, languages):
-            yield "language"
-        if self._number in self._stretches.misaligned:
-            yield "misaligned"
-        signs = "\0".join("".join(filter(str.isalnum, text.casefold())) for text in sides)
-        key = int.from_bytes(blake2b(signs.encode("utf-8", "surrogatepass"), digest_size=8).digest())
-        if key in self._seen:
-            yield "near_duplicate"
-        self._seen.add(key)
+def _fault(pair: Pair, languages: tuple[str, str], seen: set[int], *, is_misaligned: bool) -> str:
+    """The first of `REASONS` of `text/clean.py` that applies; `seen` are hashes of former pairs."""
+    sides = (pair.source, pair.target)
+    if _is_copy(*sides):
+        return "identical"
+    if any(map(encoding_damage, sides)):
+        return "encoding"
+    if is_swapped(pair, languages):
+        return "swapped"
+    if is_foreign(pair, languages):
+        return "language"
+    if is_misaligned:
+        return "misaligned"
+    signs = "\0".join("".join(filter(str.isalnum, text.casefold())) for text in sides)
+    key = int.from_bytes(blake2b(signs.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+    count = len(seen)
+    seen.add(key)
+    return "" if len(seen) > count else "near_duplicate"
 
 
 def _is_copy(source: str, target: str) -> bool:
@@ -121,53 +109,50 @@ def _is_copy(source: str, target: str) -> bool:
     return len(words) >= MIN_COPIED and words == target.casefold().split() and any(map(str.isalpha, source))
 
 
-@dataclass
-class Report:
-    """The result of an examination."""
-
-    lines: list[str] = field(default_factory=list)
-    """For display."""
-    total: int = 0
-    usable: int = 0
-    faults: dict[str, int] = field(default_factory=dict)
-    """Pairs to be removed, by the `REASONS` of `text/clean.py`."""
-    leaked: int = 0
-    """Test pairs whose source is in the training text."""
+def is_swapped(pair: Pair, languages: tuple[str, str]) -> bool:
+    """Whether both sides are more like the language of the other one."""
+    source, target = languages
+    if not (source and target):
+        return False
+    margins = language_margin(pair.source, target, source), language_margin(pair.target, source, target)
+    return min(margins) > 0 and sum(margins) >= MIN_SWAPPED
 
 
-def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> Report:
-    """Examine training text, and whether it has pairs of the test text. Raises `UserError` for text that cannot be read
-    at all."""
-    report, bad = Report(), dict[str, list[BadLine]]()
-    checked: list[tuple[Corpus, Stretches]] = []
+def is_foreign(pair: Pair, languages: tuple[str, str]) -> bool:
+    """Whether a side is certainly in another language than its own."""
+    sides = zip((pair.source, pair.target), languages, strict=True)
+    return any(code and foreign_language(text, [code]) for text, code in sides)
+
+
+def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[list[str], bool]:
+    """Examine training text, and whether it has pairs of the test text: lines for display, and whether there are faults
+    to be removed. Raises `UserError` for text that cannot be read at all."""
+    lines, bad, checked = list[str](), dict[str, list[BadLine]](), list[tuple[Corpus, Stretches]]()
     for corpus in corpora:
-        report.lines += doubts(corpus.files, *sides_of(corpus))
+        lines += doubts(corpus.files, *sides_of(corpus))
         stretches = stretches_of(corpus, lambda line: bad.setdefault(line.kind, []).append(line))
         checked.append((corpus, stretches))
         spoken = " to ".join(each or "an unknown language" for each in stretches.languages)
-        report.lines.append(f"{' + '.join(corpus.files)}: {stretches.total:,} pairs, {spoken}")
-        report.lines += stretches.lines
-    for kind, lines in bad.items():
-        first = lines[0]
-        report.lines.append(f"skipped {counted(len(lines), 'line')}: {kind} (first: {first.file}:{first.line})")
+        lines.append(f"{' + '.join(corpus.files)}: {stretches.total:,} pairs, {spoken}")
+        lines += stretches.lines
+    for kind, (first, *others) in bad.items():
+        lines.append(f"skipped {counted(1 + len(others), 'line')}: {kind} (first: {first.file}:{first.line})")
     examples: dict[str, list[Pair]] = {words: [] for words in REASONS.values()}
-    cleaned = CleanReport(on_left_out=lambda pair, words: examples[words].append(pair))
+    report = CleanReport(on_left_out=lambda pair, words: examples[words].append(pair))
     held = [pair for each in tests for pair in read_pairs(each.files, *sides_of(each), on_bad_line=lambda line: None)]
-    leaked = find_overlap((pair.source for pair in usable_pairs(checked, cleaned)), held)
-    report.total, report.usable = cleaned.total, cleaned.kept
-    report.faults = {reason: count for reason, count in cleaned.dropped.items() if count}
-    for reason, count in report.faults.items():
-        report.lines.append(f"{counted(count, 'pair')}: {REASONS[reason]}")
-        report.lines += map(_example, examples[REASONS[reason]][:EXAMPLES])
-    if cleaned.dropped["identical"] == cleaned.total > 0:
-        report.lines.append(IDENTICAL)
+    leaked = find_overlap((pair.source for pair in usable_pairs(checked, report)), held)
+    faults = {reason: count for reason, count in report.dropped.items() if count}
+    for reason, count in faults.items():
+        lines.append(f"{counted(count, 'pair')}: {REASONS[reason]}")
+        lines += map(_example, examples[REASONS[reason]][:EXAMPLES])
+    if report.dropped["identical"] == report.total > 0:
+        lines.append(IDENTICAL)
     if tests:
-        report.leaked = len(leaked)
         advice = ": scores on them say nothing about new text; remove them from one of the two" * bool(leaked)
-        report.lines.append(f"{len(leaked):,} of {len(held):,} test pairs have a source of the training text{advice}")
-        report.lines += map(_example, leaked[:EXAMPLES])
-    report.lines.append(_usable(report))
-    return report
+        lines.append(f"{len(leaked):,} of {len(held):,} test pairs have a source of the training text{advice}")
+        lines += map(_example, leaked[:EXAMPLES])
+    lines.append(_usable(report.kept, report.total))
+    return lines, bool(faults)
 
 
 def _example(pair: Pair) -> str:
@@ -175,14 +160,13 @@ def _example(pair: Pair) -> str:
     return "    " + f"{pair.place}: " + " | ".join(shown(side, 60) for side in sides)
 
 
-def _usable(report: Report) -> str:
-    share = 100 * report.usable / max(report.total, 1)
-    line = f"usable: {report.usable:,} of {report.total:,} pairs ({share:.0f} %)"
-    if report.usable < FEW:
+def _usable(usable: int, total: int) -> str:
+    line = f"usable: {usable:,} of {total:,} pairs ({100 * usable / max(total, 1):.0f} %)"
+    if usable < FEW:
         return line + (
             "; too few for a model of its own: begin with an existing model (`limelight train --from MODEL`), or make "
             "more pairs from documents (`limelight pair`)"
         )
-    if report.usable < ENOUGH:
+    if usable < ENOUGH:
         line += "; enough to adapt an existing model (`--from MODEL`), few for a model of its own"
     return line

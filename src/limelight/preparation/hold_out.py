@@ -6,7 +6,7 @@ all. No text of a held-out pair remains in training, on either side of any corpu
 """
 
 import hashlib
-import json
+import heapq
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -17,13 +17,13 @@ from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction
 from limelight.errors import UserError, shown
 from limelight.files import write_folder
 from limelight.formats import read_pairs
-from limelight.preparation.kept import Say
+from limelight.preparation.kept import Say, fingerprint
 from limelight.storage.layout import CONFIG
 from limelight.text.marking import without_marks
 from limelight.text.pair import Pair
 
 HELD_OUT = "held-out"
-MADE_FROM = "made-from.json"
+MADE_FROM = "made-from.txt"
 ROLES = ("valid", "test")
 MAX_SHARE = 0.5
 """Maximum share of a text that may be held out."""
@@ -44,13 +44,10 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
         return config
     if config.learns != "pairs" or not data.train:
         raise UserError("--hold-out takes pairs of sentences out of --train; a run on other text cannot use it")
-    there = load_config(run / CONFIG) if (run / CONFIG).exists() else None
-    planned = tuple(
-        Corpus(files=(str(path),), source=direction.source, target=direction.target)
-        for direction, path in _paths(data, run, "valid").items()
-    )
-    if there and there.data.hold_out == data.hold_out and data.valid in ((), planned, there.data.valid):
-        planned = there.data.valid  # the run may have been started in another directory
+    paths = _paths(data, run, "valid").items()
+    planned = tuple(Corpus(files=(str(path),), source=one.source, target=one.target) for one, path in paths)
+    if (run / CONFIG).exists():  # it may have been started in another directory
+        planned = load_config(run / CONFIG).data.valid
     if data.valid not in ((), planned):
         raise UserError(
             "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"
@@ -66,8 +63,8 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     data, made_from = config.data, run / HELD_OUT / MADE_FROM
     if not data.hold_out or (run / CONFIG).exists():
         return
-    parts = _made_from(config)
-    if made_from.exists() and made_from.read_text(encoding="utf-8") == parts:
+    made_of = fingerprint(config, [name for each in data.train if each.tag != "replay" for name in each.files])
+    if made_from.exists() and made_from.read_text(encoding="utf-8") == made_of:
         return
     chosen = {}
     for direction in _directions(data):
@@ -79,7 +76,7 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
         for direction, roles in chosen.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _paths(data, run, role)[direction].name, pairs)
-        (partial / MADE_FROM).write_text(parts, encoding="utf-8")
+        (partial / MADE_FROM).write_text(made_of, encoding="utf-8")
 
     write_folder(run / HELD_OUT, fill)
     tests = " ".join(
@@ -102,16 +99,8 @@ def held_out_texts(data: DataConfig) -> frozenset[int]:
     files = sorted(folder.glob("*.tsv"))
     if not files:
         raise UserError(f"{folder}: the held-out text of this run is gone; restore it, or begin another run")
-    return frozenset(
-        text_hash(text) for file in files for pair in read_pairs([file]) for text in (pair.source, pair.target)
-    )
-
-
-def held_out_sums(data: DataConfig) -> list[str]:
-    """A hash of the held-out text, on which the training text depends."""
-    if not data.hold_out:
-        return []
-    return [hashlib.sha256(json.dumps(sorted(held_out_texts(data))).encode()).hexdigest()]
+    pairs = (pair for file in files for pair in read_pairs([file]))
+    return frozenset(text_hash(text) for pair in pairs for text in (pair.source, pair.target))
 
 
 def is_held_out(pair: Pair, texts: frozenset[int]) -> bool:
@@ -129,31 +118,40 @@ def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
     return {each: run / HELD_OUT / (f"{role}.{each}.tsv" if several else f"{role}.tsv") for each in _directions(data)}
 
 
-def _made_from(config: RunConfig) -> str:
-    """The files and settings on which the selection depends."""
-    names = [name for corpus in config.data.train if corpus.tag != "replay" for name in corpus.files]
-    files = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in names]
-    data = config.data.model_dump(
-        mode="json", exclude={"valid", "inherited", "temperature", "on_doubt", "replay", "general"}
-    )
-    return json.dumps({"files": files, "data": data, "seed": config.training.seed})
+def first_by_hash(pairs: Iterable[Pair], most: int | None = None, seed: str = "") -> list[Pair]:
+    """The pairs with the smallest hashes of their sources in ascending order, the first one of each source; all by
+    default. A pair that does not fit into a .tsv file as it is is left out."""
+
+    def found() -> Iterator[tuple[int, Pair]]:
+        seen = set[int]()
+        for pair in pairs:
+            key = text_hash(pair.source, seed)
+            if key not in seen and not any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0"):
+                seen.add(key)
+                yield key, pair
+
+    if most is None:
+        return [pair for _, pair in sorted(found(), key=lambda each: each[0])]
+    return [pair for _, pair in heapq.nsmallest(most, found(), key=lambda each: each[0])]
 
 
 def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
-    """For each role, the pairs with the smallest hashes of their sources, one per source, in bounded memory."""
-    first: dict[int, Pair] = {}
-    most = SPARE * len(ROLES) * count
+    """For each role, the pairs with the smallest hashes of their sources, one per source and per target."""
     total = 0
-    for pair in pairs:
-        total += 1
-        if fits_tsv(pair):
-            first.setdefault(text_hash(pair.source, f"{seed} "), pair)
-        if len(first) > 2 * most:
-            first = dict(sorted(first.items())[:most])
+
+    def counted() -> Iterator[Pair]:
+        nonlocal total
+        for pair in pairs:
+            total += 1
+            yield pair
+
     found: dict[str, list[Pair]] = {role: [] for role in ROLES}
     used: set[int] = set()
-    for place, pair in sorted(first.items()):
-        some, texts = found[ROLES[place & 1]], {text_hash(pair.source), text_hash(pair.target)}
+    for pair in first_by_hash(counted(), SPARE * len(ROLES) * count, f"{seed} "):
+        some, texts = (
+            found[ROLES[text_hash(pair.source, f"{seed} ") & 1]],
+            {*map(text_hash, (pair.source, pair.target))},
+        )
         if len(some) < count and not texts & used:
             some.append(Pair(pair.source, pair.target, pair.file, pair.line))
             used |= texts
@@ -168,13 +166,8 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
     return {role: sorted(some, key=lambda pair: (pair.file, pair.line)) for role, some in found.items()}
 
 
-def fits_tsv(pair: Pair) -> bool:
-    """Whether a pair can be a line of a .tsv file as it is."""
-    return not any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0")
-
-
 def write_tsv(path: Path, pairs: Iterable[Pair]) -> None:
-    """Write such pairs."""
+    """Write pairs without tabs and line breaks."""
     path.write_bytes("".join(f"{pair.source}\t{pair.target}\n" for pair in pairs).encode("utf-8"))
 
 
@@ -200,11 +193,7 @@ def find_overlap(sources: Iterable[str], pairs: Sequence[Pair]) -> list[Pair]:
     Memory: a hash of 64 bits for each of `pairs`, nothing for the training text.
     """
     keys = [hash(fold(pair.source)) for pair in pairs]
-    wanted, found = set(keys), set[int]()
-    for source in sources:
-        key = hash(fold(source))
-        if key in wanted:
-            found.add(key)
+    found = set(keys).intersection(hash(fold(source)) for source in sources)
     return [pair for pair, key in zip(pairs, keys, strict=True) if key in found]
 
 

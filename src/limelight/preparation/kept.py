@@ -1,15 +1,15 @@
-"""What a run keeps of its text: token stores, and copies of the validation pairs. A run is resumed with it after its
-files were moved, and in another directory."""
+"""What a run keeps of its text: token stores, and copies of the validation pairs. A run that has begun goes on with
+them, whatever has become of its files."""
 
+import hashlib
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from limelight.batching.store import DESCRIPTION, described, store_matches
-from limelight.config import Corpus, known_languages
+from limelight.batching.store import DESCRIPTION, store_matches
+from limelight.config import Corpus, RunConfig, known_languages
 from limelight.errors import RunError
-from limelight.files import write_whole
+from limelight.files import sha256, write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.pair import Pair
 
@@ -29,52 +29,55 @@ def keeps(run: Path, name: str) -> bool:
     return (run / DATA / name / DESCRIPTION).exists() or _pairs_file(run, name).exists()
 
 
-def places_of(files: Sequence[str]) -> list[str]:
-    """The absolute paths of the files, which do not depend on the working directory."""
-    return [os.path.abspath(file) for file in files]
+def fingerprint(config: RunConfig, files: Iterable[str], tokenizer: Path | None = None) -> str:
+    """A hash of everything that stored text depends on: its files, by size and time of modification, the settings, and
+    the vocabulary. Empty if a file is gone."""
+    try:
+        states = [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in files]
+    except OSError:
+        return ""
+    settings = config.data.model_dump(mode="json", exclude={"on_doubt"})
+    vocabulary = sorted(map(sha256, filter(Path.is_file, tokenizer.rglob("*")))) if tokenizer else []
+    parts = [states, settings, config.batching.max_length, config.training.seed, vocabulary]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _elsewhere(files: Sequence[str], places: Sequence[str]) -> str:
-    """A message about the first file that is missing or has another absolute path than before; empty if all are in
-    their `places` (unknown for stores of older versions)."""
-    for file, here, there in zip(files, places_of(files), places or places_of(files), strict=True):
-        if not Path(file).exists():
-            return f"{file} is gone; going on with the text that the run has kept of it"
-        if here != there:
-            return f"{file} is here another file than {there}, which this run began with; going on with that text"
-    return ""
+def _say_changed(files: Sequence[str], say: Say) -> None:
+    say(f"{' + '.join(files)}: not as it was when the run began; going on with the text that the run has kept")
 
 
-def keeps_stores(
-    run: Path, names: Sequence[str], files: Sequence[str], fingerprint: Callable[[], str], say: Say
-) -> bool:
-    """Whether a start made the stores of these names from the files as they are, or a resumed run has them of files
-    that are elsewhere now. Says what has changed."""
+def keeps_stores(run: Path, names: Sequence[str], files: Sequence[str], made_of: str, say: Say) -> bool:
+    """Whether the stores of these names can be used: an earlier start made them of the same, or the run has begun."""
     folders = [run / DATA / name for name in names]
-    there = all((folder / DESCRIPTION).exists() for folder in folders)
-    elsewhere = _elsewhere(files, described(folders[0]).files) if there and is_resumed(run) else ""
-    if elsewhere:
-        say(elsewhere)
+    if all(store_matches(folder, made_of) for folder in folders):
         return True
-    if there and all(store_matches(folder, fingerprint()) for folder in folders):
-        return True
-    if there:
-        say(f"{' + '.join(files)}: text, cleaning or vocabulary has changed; tokenizing it again")
-    return False
+    if not is_resumed(run) or not all((folder / DESCRIPTION).exists() for folder in folders):
+        return False
+    _say_changed(files, say)
+    return True
 
 
-def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], *, files: Sequence[str], fingerprint: str) -> None:
-    """Write validation pairs with their positions, and the files they come from."""
+def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], made_of: str) -> None:
+    """Write validation pairs with their positions."""
     rows = [[pair.source, pair.target, pair.file, pair.line] for pair in pairs]
-    content = {"version": VERSION, "fingerprint": fingerprint, "files": places_of(files), "pairs": rows}
     path = _pairs_file(run, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps(content))
+    write_whole(path, json.dumps({"version": VERSION, "fingerprint": made_of, "pairs": rows}))
 
 
 def kept_pairs(run: Path, name: str) -> list[Pair]:
     """The pairs as stored by `keep_pairs`. Raises `RunError` if the file is damaged."""
     return _read(run, name)[0]
+
+
+def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say: Say) -> list[Pair] | None:
+    """The validation pairs of a run that has begun; None for another one."""
+    if not (is_resumed(run) and keeps(run, name)):
+        return None
+    pairs, former = _read(run, name)
+    if former != made_of:
+        _say_changed(files, say)
+    return pairs
 
 
 def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 4) -> dict[str, list[str]]:
@@ -91,22 +94,8 @@ def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 4) ->
     return found
 
 
-def resumed_pairs(run: Path, name: str, files: Sequence[str], fingerprint: Callable[[], str], say: Say) -> list[Pair]:
-    """The validation pairs of a resumed run, if its files are elsewhere or unchanged; empty otherwise."""
-    if not (is_resumed(run) and keeps(run, name)):
-        return []
-    pairs, places, made_of = _read(run, name)
-    elsewhere = _elsewhere(files, places)
-    if elsewhere:
-        say(elsewhere)
-    if elsewhere or made_of == fingerprint():
-        return pairs
-    say(f"{' + '.join(files)}: validation text has changed; reading it again")
-    return []
-
-
-def _read(run: Path, name: str) -> tuple[list[Pair], list[str], str]:
-    """The pairs, the absolute paths of their files, and the fingerprint."""
+def _read(run: Path, name: str) -> tuple[list[Pair], str]:
+    """The pairs, and what they were made of."""
     path = _pairs_file(run, name)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -115,7 +104,7 @@ def _read(run: Path, name: str) -> tuple[list[Pair], list[str], str]:
         pairs = [
             Pair(str(source), str(target), str(file), int(line)) for source, target, file, line in content["pairs"]
         ]
-        return pairs, list(map(str, content["files"])), str(content["fingerprint"])
+        return pairs, str(content["fingerprint"])
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise RunError(f"{path}: not validation pairs of a run ({error}); delete it; it is created again") from None
 

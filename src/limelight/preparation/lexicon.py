@@ -16,6 +16,7 @@ takes four bytes per co-occurrence, bounded by `MAX_COOCCURRENCES`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -53,11 +54,38 @@ def word_ids(texts: Iterable[Iterable[str]]) -> tuple[list[Ids], dict[str, int]]
 
 
 class Lexicon(NamedTuple):
-    """t(target | source) for all co-occurring tokens, sorted by source, then by target."""
+    """t(target | source) for all co-occurring tokens."""
 
-    sources: Ids
-    targets: Ids
+    keys: Ids
+    """`source * classes + target`, in ascending order."""
     probabilities: npt.NDArray[np.float64]
+    nothing: int
+    """The source id of no source token."""
+    classes: int
+    """Upper bound of all target ids, exclusive."""
+
+    def of(self, keys: Ids) -> npt.NDArray[np.float64]:
+        """The probabilities of keys; 0 for tokens that do not co-occur."""
+        if not len(self.keys):
+            return np.zeros(len(keys))
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, self.probabilities[places], 0.0)
+
+    def best_sources(self, pairs: Iterable[Pieces], diagonal: float) -> Iterator[list[int]]:
+        """For each target token of each pair the position of its most probable source token, -1 for none."""
+        for block in in_blocks(pairs):
+            keys, widths, preferences = meet(block, self.nothing, self.classes, diagonal)
+            unique, inverse = distinct(keys)
+            scores = self.of(unique)[inverse] * preferences
+            ends = np.cumsum(widths)
+            begins = ends - widths
+            highest = np.maximum.reduceat(scores, begins) if len(begins) else np.zeros(0)
+            hits = np.flatnonzero(scores == np.repeat(highest, widths))
+            best = hits[np.searchsorted(hits, begins)] - begins  # the first hit of each
+            best[(best == widths - 1) | (highest <= 0)] = -1
+            found = iter(best.tolist())
+            for row in block:
+                yield list(islice(found, len(row.target)))
 
 
 class Meetings(NamedTuple):
@@ -68,8 +96,8 @@ class Meetings(NamedTuple):
     """`source * classes + target` of each."""
     widths: Ids
     """Number of co-occurrences of each target position."""
-    preferences: npt.NDArray[np.float32] | None
-    """Probability of each source position for its target position; None if all are equal."""
+    preferences: npt.NDArray[np.float32] | float
+    """Probability of each source position for its target position; 1 if all are equal."""
 
 
 def evenly(count: int, most: int) -> Ids:
@@ -119,12 +147,14 @@ def learn_lexicon(
         for block in blocks:
             shares += _shares(block, probabilities)
         probabilities = shares / np.bincount(sources, shares)[sources]
-    return Lexicon(sources, keys % classes, probabilities)
+    return Lexicon(keys, probabilities, nothing, classes)
 
 
 def most_likely(lexicon: Lexicon, *, sources: int, count: int, fill: int) -> Ids:
     """(sources, count) the most probable targets of each source, best first, ties by id, padded with `fill`."""
-    source, target, probability = (part[lexicon.sources < sources] for part in lexicon)
+    kept = lexicon.keys < sources * lexicon.classes
+    source, target = np.divmod(lexicon.keys[kept], lexicon.classes)
+    probability = lexicon.probabilities[kept]
     order = np.lexsort((target, -probability, source))
     source, target = source[order], target[order]
     rank = np.arange(len(source)) - np.searchsorted(source, source)
@@ -158,7 +188,7 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     begins = np.repeat(np.cumsum(source_lengths + 1) - source_lengths - 1, target_lengths)
     keys = sources[np.repeat(begins, widths) + place] + np.repeat(targets, widths)
     if not diagonal:
-        return Meetings(keys, widths, None)
+        return Meetings(keys, widths, 1.0)
     lengths = np.maximum(widths - 1, 1)
     target_place = (_counted(target_lengths) + 1) / np.repeat(target_lengths, target_lengths)
     near = np.exp(-diagonal * np.abs((place + 1) / np.repeat(lengths, widths) - np.repeat(target_place, widths)))
@@ -168,14 +198,6 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     near *= np.repeat((1 - NO_SOURCE) / np.maximum(sums, 1e-30), widths)
     near[ends] = NO_SOURCE
     return Meetings(keys, widths, near.astype(np.float32))
-
-
-def looked_up(wanted: Ids, keys: Ids, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The values of keys, which are sorted; 0 for those that are not there."""
-    if not len(keys):
-        return np.zeros(len(wanted))
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[places] == wanted, values[places], 0.0)
 
 
 def distinct(keys: Ids) -> tuple[Ids, npt.NDArray[np.int32]]:
@@ -219,9 +241,7 @@ def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
 def _shares(block: Meetings, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block,
     whose keys are entries."""
-    each = probabilities[block.keys]
-    if block.preferences is not None:
-        each *= block.preferences
+    each = probabilities[block.keys] * block.preferences
     starts = np.cumsum(block.widths) - block.widths
     each /= np.repeat(np.add.reduceat(each, starts), block.widths)
     return np.asarray(np.bincount(block.keys, each, minlength=len(probabilities)), dtype=np.float64)

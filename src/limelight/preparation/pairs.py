@@ -1,13 +1,11 @@
 """From parallel text to training data: a first check of the text, a tokenizer, and a memory-mapped store for each
 corpus."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, compress
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +14,13 @@ from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, op
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
 from limelight.files import write_folder
-from limelight.formats import names_languages, read_pairs
+from limelight.formats import read_pairs
 from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores, find_similar
 from limelight.preparation.doubts import IDENTICAL, doubts
-from limelight.preparation.hold_out import held_out_sums, held_out_texts, is_held_out, overlap_warning
-from limelight.preparation.kept import DATA, Say, is_resumed, keep_pairs, keeps_stores, places_of, resumed_pairs
+from limelight.preparation.hold_out import held_out_texts, is_held_out, overlap_warning
+from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.storage.layout import CONFIG, TOKENIZER, find_start
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
@@ -43,12 +41,6 @@ from limelight.tokens.marked import encode_mixed, knows_marks
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Maps pairs to the rows of both sides."""
-NO_CLEANING = {
-    "train", "valid", "both_directions", "inherited", "temperature", "on_doubt", "hold_out", "replay", "general",
-}  # fmt: skip
-"""Settings of `data` that do not affect which pairs of a corpus are kept."""
-NO_CONSTRAINT = "-"
-"""The content of a column of side constraints for a pair without one."""
 GROUP = 10_000  # pairs tokenized at once: a balance of speed and memory
 _SHOWN = 70
 """Maximum characters of each side in a message."""
@@ -82,17 +74,9 @@ def cleaned(
 
 def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
     """The pairs of a corpus. Unused segments are always reported."""
-    pairs = read_pairs(
-        corpus.files,
-        *sides_of(corpus),
-        marks=marks,
-        states=data.states,
-        column=corpus.column,
-        on_bad_line=on_bad_line if data.on_bad_line == "skip" else None,
-        on_unused=on_bad_line,
-    )
-    constraint = corpus.side_constraint or NO_CONSTRAINT
-    return (pair for pair in pairs if pair.cell == constraint) if corpus.column else pairs
+    skip = on_bad_line if data.on_bad_line == "skip" else None
+    options = {"marks": marks, "states": data.states, "on_bad_line": skip, "on_unused": on_bad_line}
+    return read_pairs(corpus.files, *sides_of(corpus), **options)  # type: ignore[arg-type]  # of a table
 
 
 def first_look(config: RunConfig, run: Path, say: Say) -> None:
@@ -105,14 +89,12 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
         return
     new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
     for corpus in new:
-        first = next(cleaned(config.data, [corpus]), None)
-        if first is not None:
+        for first in cleaned(config.data, [corpus]):
             source, target = shown(first.source, _SHOWN), shown(first.target, _SHOWN)
             say(f"{first.place}: {corpus.source}: {source} -> {corpus.target}: {target}")
-    # Parts of one file, by a column, are examined together.
-    whole = {(corpus.files, corpus.columns, corpus.source, corpus.target): corpus for corpus in new}
-    for corpus in (*whole.values(), *config.data.valid):
-        for line in doubts(corpus.files, *sides_of(corpus), column=corpus.column):
+            break
+    for corpus in (*new, *config.data.valid):
+        for line in doubts(corpus.files, *sides_of(corpus)):
             say(f"warning: {line}")
         if config.learns == "pairs":
             _check(config, corpus, say)
@@ -158,7 +140,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     data = config.data
     for corpus in (*data.train, *data.valid):
         require_lasting(corpus.files)
-    valid = [_without_long(pairs, data.max_characters, say) for pairs in read_valid(data, run, say)]
+    valid = read_valid(config, run, say)
     _write_tokenizers(config, run / TOKENIZER, say)
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
 
@@ -182,45 +164,30 @@ def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Pa
         say(warning)
 
 
-def read_valid(data: DataConfig, run: Path, say: Say) -> list[list[Pair]]:
-    """The validation pairs of each corpus that are not empty on either side; the run stores a copy. A resumed run uses
-    its copy if the files are gone."""
-    corpora = [_valid_corpus(data, number, run, say) for number in range(len(data.valid))]
-    if data.valid and not any(corpora):
-        raise UserError(f"{data.valid[0].files[0]}: no validation pair has text on both sides")
-    return corpora
-
-
-def _valid_corpus(data: DataConfig, number: int, run: Path, say: Say) -> list[Pair]:
-    corpus, name = data.valid[number], f"valid-{number}"
-
-    def fingerprint() -> str:
-        return _hash([_stats(corpus.files), data.on_bad_line, *_languages(corpus)])
-
-    if kept := resumed_pairs(run, name, corpus.files, fingerprint, say):
-        return kept
-    with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
-        found = list(_read(corpus, data, skipped.add))
-    if skipped.total:
-        say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
-    full = [pair for pair in found if pair.source.strip() and pair.target.strip()]
-    if len(full) < len(found):
-        say(f"{corpus.files[0]}: {len(found) - len(full)} of {len(found)} validation pairs have an empty side")
-    keep_pairs(run, name, full, files=corpus.files, fingerprint=fingerprint())
-    return full
-
-
-def _without_long(pairs: list[Pair], max_characters: int, say: Say) -> list[Pair]:
-    """The pairs within the limit of training: translating one of 20,000 words would delay the run at every validation.
-    Raises `UserError` if none is left."""
-    kept = [pair for pair in pairs if max(len(pair.source), len(pair.target)) <= max_characters]
-    if len(kept) < len(pairs):
-        count = f"{pairs[0].file}: {len(pairs) - len(kept):,} of {len(pairs):,} validation pairs"
-        said = f"{count} are longer than {max_characters:,} characters (data.max_characters)"
-        if not kept:
-            raise UserError(f"{said}; split them into sentences, or raise the limit")
-        say(f"{said}, and are left out")
-    return kept
+def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
+    """The validation pairs of each corpus that have text on both sides, within the limit of training; the run stores a
+    copy. Raises `UserError` if there are none."""
+    data, found = config.data, list[list[Pair]]()
+    limit = f"text on both sides, and at most {data.max_characters:,} characters (data.max_characters)"
+    for number, corpus in enumerate(data.valid):
+        name, made_of = f"valid-{number}", fingerprint(config, corpus.files)
+        pairs = resumed_pairs(run, name, corpus.files, made_of, say)
+        if pairs is None:
+            with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
+                read = list(_read(corpus, data, skipped.add))
+            if skipped.total:
+                say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
+            lengths = ((len(pair.source.strip()), len(pair.target.strip())) for pair in read)
+            pairs = [
+                pair for pair, some in zip(read, lengths, strict=True) if min(some) and max(some) <= data.max_characters
+            ]
+            if len(pairs) < len(read):
+                say(f"{corpus.files[0]}: {len(pairs):,} of {len(read):,} validation pairs have {limit}")
+            keep_pairs(run, name, pairs, made_of)
+        found.append(pairs)
+    if data.valid and not any(found):
+        raise UserError(f"{data.valid[0].files[0]}: no validation pair has {limit}")
+    return found
 
 
 def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
@@ -284,22 +251,18 @@ def further_pieces(config: RunConfig) -> tuple[str, ...]:
 def make_stores(
     config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int, marks: bool = False
 ) -> list[TokenStore]:
-    """A store for each corpus, created again only if text, cleaning or vocabulary changed; ids from `encode` are below
-    `ids`. With `marks`, inline codes of files become marks.
+    """A store for each corpus, created again only if text, settings or vocabulary changed before the run began; ids
+    from `encode` are below `ids`. With `marks`, inline codes of files become marks.
 
     Raises `UserError` for a corpus from which nothing is left.
     """
     stores = []
     for number, corpus in enumerate(config.data.train):
-        name = f"train-{number}"
-
-        def fingerprint(corpus: Corpus = corpus) -> str:
-            return _fingerprint(config, corpus, run / TOKENIZER)
-
-        if not keeps_stores(run, [name], corpus.files, fingerprint, say):
+        name, made_of = f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
+        if not keeps_stores(run, [name], corpus.files, made_of, say):
             with StoreWriter(run / DATA / name, vocabulary_size=ids) as writer:
                 said = _write(config, corpus, encode, writer, say, marks=marks)
-                writer.close(fingerprint(), places_of(corpus.files))
+                writer.close(made_of)
             say(said)
         stores.append(open_store(run / DATA / name))
     return stores
@@ -307,30 +270,28 @@ def make_stores(
 
 def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWriter, say: Say, *, marks: bool) -> str:
     """Write the pairs of a corpus that are not too long as tokens and as text; returns what was left out and why."""
-    part = f" ({corpus.side_constraint or NO_CONSTRAINT})" if corpus.column else ""
-    name, folder = f"{' + '.join(corpus.files)}{part}", writer.folder
+    name, folder = " + ".join(corpus.files), writer.folder
     too_long = f"more than {config.batching.max_length} tokens, the end counted (batching.max_length)"
-    longer, max_length = 0, _max_length(config, corpus)
+    # The end token of a side included, with room for the tags before each source.
+    limit = config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt") - bool(corpus.side_constraint)
     with (
         SkipReport(folder.with_name(f"{folder.name}-skipped.txt"), say) as skipped,
         LeftOutList(folder.with_name(f"{folder.name}-left-out.tsv")) as left_out,
     ):
-        report = CleanReport(on_left_out=left_out.add)
+        report, longer = CleanReport(on_left_out=left_out.add), 0
         for group in chunks(cleaned(config.data, [corpus], report, skipped.add, marks=marks), GROUP):
-            rows = list(zip(group, *encode(group), strict=True))
-            kept = [
-                (pair, source, target) for pair, source, target in rows if max(len(source), len(target)) < max_length
-            ]
-            for pair, source, target in rows if len(kept) < len(rows) else ():
-                if max(len(source), len(target)) >= max_length:
-                    left_out.add(pair, too_long)
-                    longer += 1
+            sources, targets = encode(group)
+            fits = [max(len(source), len(target)) < limit for source, target in zip(sources, targets, strict=True)]
+            for pair in compress(group, (not each for each in fits)):
+                left_out.add(pair, too_long)
+                longer += 1
+            pairs = list(compress(group, fits))
             writer.append(
-                [source for _, source, _ in kept],
-                [target for _, _, target in kept],
-                [pair.source for pair, _, _ in kept],
-                [pair.target for pair, _, _ in kept],
-                [pair.marked for pair, _, _ in kept],
+                list(compress(sources, fits)),
+                list(compress(targets, fits)),
+                [pair.source for pair in pairs],
+                [pair.target for pair in pairs],
+                [pair.marked for pair in pairs],
             )
         report.kept -= longer
         said = report.summary()
@@ -341,40 +302,3 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
         if not report.kept:
             raise UserError(f"{name}: no pair is left to train on: {said}")
     return f"{name}: {said}"
-
-
-def _max_length(config: RunConfig, corpus: Corpus) -> int:
-    """Maximum tokens of a side, its end included, that leave room for the tags before each source."""
-    return config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt") - bool(corpus.side_constraint)
-
-
-def vocabulary_sums(folder: Path) -> list[tuple[str, str]]:
-    """The SHA-256 of each tokenizer file, on which tokens on disk depend."""
-    return sorted(
-        (str(path.relative_to(folder)), hashlib.sha256(path.read_bytes()).hexdigest())
-        for path in folder.rglob("*")
-        if path.is_file()
-    )
-
-
-def _fingerprint(config: RunConfig, corpus: Corpus, tokenizer: Path) -> str:
-    """A hash of everything a store depends on: file states, cleaning, length limit, vocabulary."""
-    cleaning = config.data.model_dump(mode="json", exclude=NO_CLEANING)
-    vocabulary = vocabulary_sums(tokenizer)
-    parts = [_stats(corpus.files), cleaning, _max_length(config, corpus), vocabulary, *_languages(corpus)]
-    parts += [corpus.column, corpus.side_constraint] if corpus.column else []
-    return _hash([*parts, *held_out_sums(config.data)])
-
-
-def _hash(parts: Sequence[object]) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _languages(corpus: Corpus) -> tuple[str, ...]:
-    """The languages or columns of a corpus, if they select what is read from its file."""
-    return (*((corpus.source, corpus.target) if names_languages(corpus.files) else ()), *corpus.columns)
-
-
-def _stats(files: Iterable[str]) -> list[tuple[str, int, int]]:
-    """Name, size and modification time of each file."""
-    return [(name, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name in files]

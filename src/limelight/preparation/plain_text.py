@@ -1,11 +1,10 @@
 """From plain text, and from labeled texts, to training data: a vocabulary and files of tokens."""
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -16,14 +15,13 @@ from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.formats.opening import require_lasting
 from limelight.formats.running_text import PART, Extent, OnBadLine, Part, measure, read_documents
-from limelight.preparation.kept import DATA, Say, is_resumed, keeps_stores, places_of
+from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keeps_stores
 from limelight.preparation.pairs import (
     cleaned,
     count_pairs,
     make_stores,
     read_valid,
     silently,
-    vocabulary_sums,
     warn_of_overlap,
 )
 from limelight.storage.layout import LABELS, TOKENIZER, find_model
@@ -53,7 +51,7 @@ class PreparedText:
 
 
 class _Text:
-    """The files of a run; each is measured once, on first use."""
+    """The files of a run; they are measured once, on first use."""
 
     def __init__(self, config: RunConfig) -> None:
         data = config.data
@@ -62,29 +60,23 @@ class _Text:
         self.shares = [(name, rest) for name in data.text] + [(name, 1.0) for name in data.valid_text]
         """Each file and the share of it that is held out."""
         self.names = [name for name, _ in self.shares]
-        self._extents: list[Extent] = []
 
+    @cached_property
     def extents(self) -> list[Extent]:
         """The extent of each file. Raises `UserError` if every document to train on is blank."""
-        if not self._extents:
-            silent = silently if self.skip else None
-            self._extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
-            if not any(extent.documents for extent, (_, share) in zip(self._extents, self.shares, strict=True)
-                       if share < 1):  # fmt: skip
-                names = ", ".join(name for name, share in self.shares if share < 1)
-                raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
-        return self._extents
+        silent = silently if self.skip else None
+        found = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
+        trained = [extent for extent, (_, share) in zip(found, self.shares, strict=True) if share < 1]
+        if not any(extent.documents for extent in trained):
+            names = ", ".join(name for name, share in self.shares if share < 1)
+            raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
+        return found
 
     def parts(self, on_bad_line: OnBadLine = silently) -> Iterator[Part]:
         """All documents of all files."""
-        for (name, share), extent in zip(self.shares, self.extents(), strict=True):
-            yield from read_documents(
-                name,
-                extent,
-                by_line=self.by_line,
-                held_out=share,
-                on_bad_line=on_bad_line if self.skip else None,
-            )
+        skip = on_bad_line if self.skip else None
+        for (name, share), extent in zip(self.shares, self.extents, strict=True):
+            yield from read_documents(name, extent, by_line=self.by_line, held_out=share, on_bad_line=skip)
 
 
 def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
@@ -101,13 +93,9 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
     names = [TRAIN, VALID] if any(share for _, share in text.shares) else [TRAIN]
 
-    def fingerprint() -> str:
-        files = [(name, share, Path(name).stat().st_size, Path(name).stat().st_mtime_ns) for name, share in text.shares]
-        parts = [files, text.by_line, text.skip, vocabulary_sums(run / TOKENIZER)]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-    if not keeps_stores(run, names, text.names, fingerprint, say):
-        _write(config, text, tokenizers, [run / DATA / name for name in names], fingerprint(), say)
+    made_of = fingerprint(config, text.names, run / TOKENIZER)
+    if not keeps_stores(run, names, text.names, made_of, say):
+        _write(config, text, tokenizers, [run / DATA / name for name in names], made_of, say)
     train, valid = [*(open_text_store(run / DATA / name) for name in names), NO_TEXT][:2]
     return PreparedText(tokenizers, train, valid)
 
@@ -127,7 +115,7 @@ def _taken_over(config: RunConfig, say: Say) -> Tokenizers:
 
 def _learned_of(text: _Text, config: RunConfig, say: Say) -> Tokenizers:
     """A vocabulary of the text that is not held out: of its lines, or of whole parts for characters."""
-    count = sum(extent.characters for extent in text.extents()) // PAIR
+    count = sum(extent.characters for extent in text.extents) // PAIR
     texts = (part.text for part in text.parts() if not part.held_out)
     if config.tokens.kind != "characters":
         texts = (piece for text in texts for line in text.split("\n") for piece in _divided(line))
@@ -165,7 +153,7 @@ def _divided(line: str) -> Iterator[str]:
 
 
 def _write(
-    config: RunConfig, text: _Text, tokenizers: Tokenizers, folders: Sequence[Path], fingerprint: str, say: Say
+    config: RunConfig, text: _Text, tokenizers: Tokenizers, folders: Sequence[Path], made_of: str, say: Say
 ) -> None:
     """Tokenize the text. Raises `UserError` if nothing is left for training, or nothing for validation."""
     data, tokenizer = config.data, tokenizers.target
@@ -182,12 +170,12 @@ def _write(
                 f"is blank or too short, or its last document too long for data.held_out={data.held_out}; give "
                 "--valid-text FILE, another share, or 0 to train without validation"
             )
-        stores = [writer.close(fingerprint, places_of(text.names)) for writer in writers]
+        stores = [writer.close(made_of) for writer in writers]
     for store, role in zip(stores, ("to train on", "for validation"), strict=False):
         unknown = f", {store.unknown:,} of them unknown" if store.unknown else ""
         counts = f"{store.documents:,} documents, {store.characters:,} characters, {len(store.ids):,} tokens"
         say(f"{role}: {counts}{unknown}")
-    blank = sum(extent.blank for extent in text.extents())
+    blank = sum(extent.blank for extent in text.extents)
     if blank:
         say(f"left out {blank:,}: documents of nothing but white space")
     if skipped.total:
@@ -232,7 +220,7 @@ def prepare_labels(config: RunConfig, run: Path, say: Say) -> PreparedLabels:
     # Without checks for translations: a label is always shorter, and may equal the text.
     data = data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
     config = config.model_copy(update={"data": data})
-    valid = list(chain.from_iterable(read_valid(data, run, say)))
+    valid = list(chain.from_iterable(read_valid(config, run, say)))
     if not is_resumed(run):
         _write_vocabulary(config, run / TOKENIZER, say)
     tokenizers, labels = load_tokenizers(run / TOKENIZER), read_labels(run / TOKENIZER / LABELS)

@@ -6,7 +6,6 @@ training and validation text of a run, or the general text of a fine-tuned model
 is needed later. Pairs are chosen by a hash of their source or by a fixed seed: equal starts choose the same ones.
 """
 
-import heapq
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -31,7 +30,7 @@ from limelight.config import (
 from limelight.errors import RunError, UserError
 from limelight.files import write_folder
 from limelight.formats import read_pairs
-from limelight.preparation.hold_out import fits_tsv, text_hash, write_tsv
+from limelight.preparation.hold_out import first_by_hash, write_tsv
 from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
 from limelight.preparation.pairs import cleaned, silently
 from limelight.storage.layout import CONFIG, find_model
@@ -79,36 +78,36 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     if not (data.replay and config.begin_with and config.learns == "pairs" and data.train):
         return config
     own = _own(config)
+    changed: dict[str, object] = {}
     if (run / CONFIG).exists():
-        there = load_config(run / CONFIG)
-        replayed = tuple(corpus for corpus in there.data.train if corpus.tag == REPLAY)
-        chosen: dict[str, object] = {"train": own + replayed, "replay": there.data.replay and data.replay}
+        there = load_config(run / CONFIG).data
+        replayed = tuple(corpus for corpus in there.train if corpus.tag == REPLAY)
+        changed = {"train": own + replayed, "replay": there.replay and data.replay}
         if not data.valid and not data.hold_out:
-            chosen["hold_out"] = there.data.hold_out
-        return config.model_copy(update={"data": data.model_copy(update=chosen)})
-    if not _continues(config, own):
-        return config.model_copy(update={"data": data.model_copy(update={"replay": 0.0})})
-    count = sum(1 for _ in cleaned(data, own))
-    found = _find(config, count)
-    wanted = max(1, round(data.replay * count))
-    available = sum(len(roles["train"]) for roles in found.values())
-    replayed = tuple(
-        Corpus(
-            files=(str(run / GENERAL / _name("train", direction)),),
-            source=direction.source,
-            target=direction.target,
-            weight=min(1.0, wanted / available),
-            tag=REPLAY,
+            changed["hold_out"] = there.hold_out
+    elif not _continues(config, own):
+        changed = {"replay": 0.0}
+    else:
+        count = sum(1 for _ in cleaned(data, own))
+        found = _find(config, count)
+        wanted = max(1, round(data.replay * count))
+        available = sum(len(roles["train"]) for roles in found.values())
+        changed["train"] = own + tuple(
+            Corpus(
+                files=(str(run / GENERAL / _name("train", direction)),),
+                source=direction.source,
+                target=direction.target,
+                weight=min(1.0, wanted / available),
+                tag=REPLAY,
+            )
+            for direction in found
         )
-        for direction in found
-    )
-    changed: dict[str, object] = {"train": own + replayed}
-    if not data.valid and not data.hold_out and count >= LEAST:
-        changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
-    if training.max_steps is None and training.max_minutes is None:
-        epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
-        bound = {"max_steps": max(LEAST_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
-        training = training.model_copy(update=bound)
+        if not data.valid and not data.hold_out and count >= LEAST:
+            changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
+        if training.max_steps is None and training.max_minutes is None:
+            epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
+            bound = {"max_steps": max(LEAST_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
+            training = training.model_copy(update=bound)
     return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})
 
 
@@ -227,7 +226,7 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
         pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
-        some = heapq.nsmallest(wanted + 4 * MEASURED, _usable(pairs), key=_hash)
+        some = first_by_hash(_usable(pairs), wanted + 4 * MEASURED)
         _add(found, some, direction, both=direction.reversed in directions)
     return found
 
@@ -272,7 +271,7 @@ def _divided(text: Text, unseen: Text | dict[Direction, list[Pair]], wanted: int
     enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
     found: Found = {}
     for direction, pairs in enough.items():
-        ordered, measured = _distinct(pairs), _distinct(unseen.get(direction, ()))
+        ordered, measured = first_by_hash(pairs), first_by_hash(unseen.get(direction, ()))
         count = min(MEASURED // len(enough), len(ordered) // 4)
         if len(measured) < 2 * min(count, LEAST):
             measured, ordered = ordered[: 2 * count], ordered[2 * count :]
@@ -282,17 +281,8 @@ def _divided(text: Text, unseen: Text | dict[Direction, list[Pair]], wanted: int
     return found
 
 
-def _distinct(pairs: Iterable[Pair]) -> list[Pair]:
-    """Pairs in the order of their hashes, one of each source."""
-    return list({_hash(pair): pair for pair in sorted(pairs, key=_hash)}.values())
-
-
 def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
+    """The pairs that are not too long, with text on both sides."""
     for pair in pairs:
-        sides = (pair.source, pair.target)
-        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in sides) and fits_tsv(pair):
+        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in (pair.source, pair.target)):
             yield pair
-
-
-def _hash(pair: Pair) -> int:
-    return text_hash(pair.source)

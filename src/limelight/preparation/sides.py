@@ -1,5 +1,5 @@
-"""Text on which training cannot succeed, found before training: sides that do not belong together, or are in another
-language than the rest of the file, with the lines where that begins and ends.
+"""Text on which training cannot succeed, found before training: sides in other languages than declared, or that do not
+belong together, with the lines where that begins and ends.
 
 Models of a shifted or swapped file train without any error and translate nothing. The whole file is sampled in evenly
 spaced blocks. IBM Model 1 (`lexicon.py`) is learned from one part of the sample, and the other part is scored with it.
@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.formats.lines import chunks
-from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon, looked_up, meet, spread, word_ids
-from limelight.text.judge import contradiction, foreign_language, language_margin, likely_language
+from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon, meet, spread, word_ids
+from limelight.text.judge import contradiction, likely_language
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
 
@@ -50,10 +50,6 @@ MIN_SENTENCE_WORDS = 2.5
 words are certain; lists of words, and invented ones, give a warning."""
 MIN_DECIDED = 0.5
 """Share of the chunks of a side that must be in a recognized language, and most of these in the same."""
-MIN_STRANGE, MIN_SHARE = 10, 0.03
-"""Pairs in other languages, and their share, from which a warning is given."""
-MIN_SWAPPED = 3
-"""Words or letters by which both sides of a swapped pair are more like the language of the other one."""
 NEAR_THE_END = 10
 """So many rows from an end of the sample a stretch is said to reach it."""
 MAX_WRONG = 0.5
@@ -106,31 +102,16 @@ def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str
         wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample))
         return SideCheck([f"{name}: {declared}"], wrong=wrong, languages=(source, target))
     languages = source or _recognized(texts[0]), target or _recognized(texts[1])
-    findings, bad = [], np.zeros(len(sample), dtype=bool)
-    for fault, advice in (
-        (is_swapped, "are in each other's language: are the sides swapped there?"),
-        (is_foreign, "are in another language: are these lines of another text?"),
-    ):
-        strange = np.array([fault(pair, languages) for pair in sample])
-        if strange.sum() >= max(MIN_STRANGE, MIN_SHARE * len(sample)):
-            lines = [sample[row].line for row in np.flatnonzero(strange).tolist()]
-            share = f"{100 * strange.mean():.0f} % of the pairs, from line {lines[0]:,} to {lines[-1]:,},"
-            findings.append(f"{name}: {share} {advice}")
-            if fault is is_swapped:  # other languages may be names, or terms: they are only told
-                bad = strange
-            break
-    measured, misaligned = "", list[Stretch]()
+    findings, misaligned, measured = list[str](), list[Stretch](), ""
     words_of_sides = words_in(sample)
     scores = score_pairs(*words_of_sides)
     if scores.known.sum() >= max(MIN_PAIRS, MIN_KNOWN * len(sample)):
         measured = f"{name}: {_fit(scores, slice(None))}"
         for text, rows in _of_sides(sample, words_of_sides, scores):
-            if bad[slice(*rows)].mean() < MAX_WRONG:
-                findings.append(f"{name}: {text}")
-                misaligned.append(rows)
-    for rows in misaligned:
-        bad[slice(*rows)] = True
-    return SideCheck(findings, misaligned, measured, float(bad.mean()), languages)
+            findings.append(f"{name}: {text}")
+            misaligned.append(rows)
+    wrong = len({row for rows in misaligned for row in range(*rows)}) / len(sample)
+    return SideCheck(findings, misaligned, measured, wrong, languages)
 
 
 def _of_declared(texts: tuple[list[str], list[str]], source: str, target: str) -> str:
@@ -153,21 +134,6 @@ def _recognized(texts: Sequence[str]) -> str:
     counts = Counter(filter(None, map(likely_language, chunks)))
     best, count = counts.most_common(1)[0] if counts else ("", 0)
     return best if 2 * count > counts.total() >= MIN_DECIDED * len(chunks) else ""
-
-
-def is_swapped(pair: Pair, languages: tuple[str, str]) -> bool:
-    """Whether both sides are more like the language of the other one."""
-    source, target = languages
-    if not (source and target):
-        return False
-    margins = language_margin(pair.source, target, source), language_margin(pair.target, source, target)
-    return min(margins) > 0 and sum(margins) >= MIN_SWAPPED
-
-
-def is_foreign(pair: Pair, languages: tuple[str, str]) -> bool:
-    """Whether a side is certainly in another language than its own."""
-    sides = zip((pair.source, pair.target), languages, strict=True)
-    return any(code and foreign_language(text, [code]) for text, code in sides)
 
 
 class Words(NamedTuple):
@@ -237,21 +203,18 @@ class _Gains:
     """What the words of targets are worth with their sources, by a lexicon that is learned from some pairs."""
 
     def __init__(self, pairs: Sequence[Pieces], nothing: int, classes: int) -> None:
-        self._sizes = nothing, classes
-        lexicon = learn_lexicon(pairs, nothing=nothing, classes=classes, iterations=ITERATIONS)
-        self._table = lexicon.sources.astype(np.int64) * classes + lexicon.targets
-        self._probabilities = lexicon.probabilities
+        self._lexicon = learn_lexicon(pairs, nothing=nothing, classes=classes, iterations=ITERATIONS)
         counts = np.bincount(np.concatenate([pair.target for pair in pairs]), minlength=classes)
         self._shares = np.where(counts >= 2, counts / counts.sum(), 0.0)
 
     def of(self, pairs: Sequence[Pieces]) -> tuple[Numbers, Flags]:
         """The mean of the words of each pair, and whether any of them is known: it occurs at least twice."""
-        keys, widths, _ = meet(pairs, *self._sizes)
+        keys, widths, _ = meet(pairs, self._lexicon.nothing, self._lexicon.classes)
         owner = np.repeat(np.arange(len(pairs)), [len(pair.target) for pair in pairs])
         if not len(keys):
             return np.zeros(len(pairs)), np.zeros(len(pairs), dtype=bool)
         ends = np.cumsum(widths)
-        probabilities = looked_up(keys, self._table, self._probabilities)
+        probabilities = self._lexicon.of(keys)
         probabilities[ends - 1] = 0  # no source word
         best = np.maximum.reduceat(probabilities, ends - widths)
         share = self._shares[np.concatenate([pair.target for pair in pairs])]

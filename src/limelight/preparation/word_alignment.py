@@ -14,16 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from limelight.preparation.lexicon import (
-    Ids,
-    Lexicon,
-    Pieces,
-    distinct,
-    in_blocks,
-    learn_lexicon,
-    looked_up,
-    meet,
-)
+from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon
 from limelight.text.marked_pairs import Link
 from limelight.text.pair import Sides
 from limelight.text.words import words_of
@@ -65,16 +56,16 @@ class WordAligner:
     def __init__(self, pairs: Sequence[Words]) -> None:
         self._counts = [Counter(word for pair in pairs for word in pair[side]) for side in range(2)]
         self._ids = [{word: number for number, word in enumerate(counts)} for counts in self._counts]
-        self._sizes = [len(ids) + 1 for ids in self._ids]  # the last number is that of unknown words
+        sizes = [len(ids) + 1 for ids in self._ids]  # the last number is that of unknown words
         self._lexicons = [
             learn_lexicon(rows, nothing=nothing, classes=classes, diagonal=DIAGONAL)
-            for rows, nothing, classes in self._both_ways(pairs)
+            for rows, nothing, classes in zip(self._both_ways(pairs), sizes, sizes[::-1], strict=True)
         ]
 
     def align(self, pairs: Sequence[Words]) -> Iterator[list[Link]]:
         """The links of each pair, in the order of the source words."""
-        forward, backward = map(_best_sources, self._both_ways(pairs), self._lexicons)
-        yield from map(grow, forward, backward)
+        both = zip(self._lexicons, self._both_ways(pairs), strict=True)
+        yield from map(grow, *(lexicon.best_sources(rows, DIAGONAL) for lexicon, rows in both))
 
     def common(self, side: int) -> list[str]:
         """The most frequent words of a side, sorted."""
@@ -82,22 +73,14 @@ class WordAligner:
         count = min(MAX_COMMON, int(COMMON_SHARE * len(counts)))
         return sorted(word for word, _ in counts.most_common(count))
 
-    def _both_ways(self, pairs: Sequence[Words]) -> tuple["_Rows", "_Rows"]:
+    def _both_ways(self, pairs: Sequence[Words]) -> tuple[list[Pieces], list[Pieces]]:
+        """The pairs as numbers, also turned."""
         rows = [Pieces(*map(self._encoded, pair, range(2))) for pair in pairs]
-        turned = [Pieces(row.target, row.source) for row in rows]
-        return _Rows(rows, *self._sizes), _Rows(turned, *self._sizes[::-1])
+        return rows, [Pieces(row.target, row.source) for row in rows]
 
     def _encoded(self, words: Sequence[str], side: int) -> Ids:
         ids = self._ids[side]
         return np.array([ids.get(word, len(ids)) for word in words], dtype=np.int32)
-
-
-class _Rows(NamedTuple):
-    """Pairs as numbers, and bounds of these."""
-
-    pairs: Sequence[Pieces]
-    nothing: int
-    classes: int
 
 
 def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
@@ -141,25 +124,6 @@ def grow_final(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Lin
             targets.add(target)
             links.append(Link(source, target, sure=False))
     return sorted(links)
-
-
-def _best_sources(rows: _Rows, lexicon: Lexicon) -> Iterator[list[int]]:
-    """For each target word of each pair the place of its most probable source word, -1 for none."""
-    table = lexicon.sources * rows.classes + lexicon.targets
-    for block in in_blocks(rows.pairs):
-        keys, widths, preferences = meet(block, rows.nothing, rows.classes, DIAGONAL)
-        assert preferences is not None
-        unique, inverse = distinct(keys)
-        scores = looked_up(unique, table, lexicon.probabilities)[inverse] * preferences
-        ends = np.cumsum(widths)
-        begins = ends - widths
-        highest = np.maximum.reduceat(scores, begins) if len(begins) else np.zeros(0)
-        hits = np.flatnonzero(scores == np.repeat(highest, widths))
-        best = hits[np.searchsorted(hits, begins)] - begins  # the first hit of each
-        best[(best == widths - 1) | (highest <= 0)] = -1
-        found = iter(best.tolist())
-        for row in block:
-            yield list(islice(found, len(row.target)))
 
 
 class FormCounter:

@@ -4,7 +4,7 @@ words are aligned, and the roles of all heads as JSON."""
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
@@ -12,7 +12,17 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import BaseModel, ConfigDict, Field, Json, StrictBool, StrictInt, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    Json,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
 from limelight.errors import UserError, shown
@@ -29,7 +39,8 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Table(BaseModel):
-    """A table as JSON, with notes on how it was made."""
+    """A table as JSON, with notes on how it was made. Validators compare it with the model, which the context of a
+    validation describes."""
 
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -45,13 +56,15 @@ def save_table(path: Path, table: Table, notes: Mapping[str, Any]) -> None:
     write_whole(path, table.model_copy(update={"notes": dict(notes)}).model_dump_json(indent=1) + "\n")
 
 
-def _read(path: Path, kind: type[Kind]) -> Kind | None:
-    """The table in a file; None if there is no file. Raises `UserError` with the path if it is damaged or has another
-    format."""
+def read_table(path: Path, kind: type[Kind], **model: Any) -> Kind | None:
+    """The table in a file; None if there is no file. `model` is what the validator of the table compares it with.
+
+    Raises `UserError` with the path if it is damaged, has another format, or does not fit the model.
+    """
     if not path.exists():
         return None
     try:
-        return kind.model_validate_json(read_plain(path, MAX_BYTES))
+        return kind.model_validate_json(read_plain(path, MAX_BYTES), context=model)
     except (OSError, ValueError) as error:
         raise _refused(path, error) from None
 
@@ -83,18 +96,15 @@ class Logistic:
         return self
 
     def probabilities(self, rows: Sequence[Sequence[float]]) -> list[float]:
-        """The probability for each row of features, from 0 to 1. Raises `ValueError` for a wrong number of features."""
+        """The probability for each row of features, from 0 to 1."""
         least = self.least or (-math.inf,) * len(self.weights)
-        greatest = self.greatest or (math.inf,) * len(self.weights)
-        terms = tuple(zip(self.weights, least, greatest, strict=True))
-        return [self._probability(row, terms) for row in rows]
-
-    def _probability(self, features: Sequence[float], terms: Sequence[tuple[float, float, float]]) -> float:
-        """The probability for one row; each of the terms is a weight and the range of its feature."""
-        logit = self.bias
-        for feature, (weight, low, high) in zip(features, terms, strict=True):
-            logit += weight * (low if feature < low else high if feature > high else feature)
-        return 1 / (1 + math.exp(-min(max(logit, -50.0), 50.0)))
+        terms = list(zip(self.weights, least, self.greatest or (math.inf,) * len(self.weights), strict=True))
+        found = []
+        for row in rows:
+            clamped = ((weight, min(max(x, low), high)) for x, (weight, low, high) in zip(row, terms, strict=True))
+            logit = sum((weight * x for weight, x in clamped), start=self.bias)
+            found.append(1 / (1 + math.exp(-min(max(logit, -50.0), 50.0))))
+        return found
 
 
 class Confidence(Table):
@@ -106,9 +116,14 @@ class Confidence(Table):
     """The same for words; empty if words cannot be matched with tokens, as in Chinese."""
 
     @model_validator(mode="after")
-    def _require_all_directions(self) -> Self:
+    def _require_features(self, info: ValidationInfo) -> Self:
+        """The context has the numbers of features of a `sentence` and of a `word`."""
         if "" not in self.sentence or (self.word and "" not in self.word):
             raise ValueError("the entry for all directions is missing")
+        for kind, features in (info.context or {}).items():
+            for name, each in getattr(self, kind).items():
+                if len(each.weights) != features:
+                    raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
         return self
 
     def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
@@ -116,52 +131,29 @@ class Confidence(Table):
         return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
 
 
-def read_confidence(path: Path, *, sentence: int, word: int) -> Confidence | None:
-    """The confidence in a file; None if there is no file. `sentence` and `word` are the numbers of features.
+@dataclass(frozen=True)
+class Head:
+    """A head from which words are aligned."""
 
-    Raises `UserError` with the path if it is damaged, has another format, or other features.
-    """
-    table = _read(path, Confidence)
-    for rows, features in ((table.sentence, sentence), (table.word, word)) if table else ():
-        for name, each in rows.items():
-            if len(each.weights) != features:
-                raise _refused(path, ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}"))
-    return table
+    layer: Annotated[StrictInt, Field(ge=0)]
+    head: Annotated[StrictInt, Field(ge=0)]
+    reads: StrictBool
+    """Whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
 
 
-Head = tuple[int, int, bool]
-"""Layer, head, and whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
+class Heads(Table):
+    """The heads from which words are aligned."""
 
+    heads: Annotated[list[Head], Field(min_length=1)]
 
-class _Heads(Table):
-    class Row(BaseModel):
-        """A head."""
-
-        layer: StrictInt
-        head: StrictInt
-        reads: StrictBool
-
-    heads: Annotated[list[Row], Field(min_length=1)]
-
-
-def save_alignment(path: Path, heads: Sequence[Head], notes: Mapping[str, Any]) -> None:
-    """Write the heads, with notes on how they were chosen. An `OSError` names the path."""
-    rows = [_Heads.Row(layer=layer, head=head, reads=reads) for layer, head, reads in heads]
-    save_table(path, _Heads(heads=rows), notes)
-
-
-def read_alignment(path: Path, *, layers: int, heads: int) -> list[Head]:
-    """The heads in a file; empty if there is no file.
-
-    Raises `UserError` with the name of the file if it is damaged, has another format, or names heads that a model with
-    this number of decoder `layers` and `heads` does not have.
-    """
-    table = _read(path, _Heads)
-    rows = table.heads if table else []
-    for row in rows:
-        if not (0 <= row.layer < layers and 0 <= row.head < heads):
-            raise _refused(path, ValueError(f"layer {row.layer} has no head {row.head}"))
-    return [(row.layer, row.head, row.reads) for row in rows]
+    @model_validator(mode="after")
+    def _require_heads(self, info: ValidationInfo) -> Self:
+        """The context has the number of decoder `layers`, and of their `heads`."""
+        model = info.context or {"layers": math.inf, "heads": math.inf}
+        for each in self.heads:
+            if each.layer >= model["layers"] or each.head >= model["heads"]:
+                raise ValueError(f"layer {each.layer} has no head {each.head}")
+        return self
 
 
 @dataclass(frozen=True)
@@ -183,20 +175,17 @@ class Roles(Table):
     attentions: dict[str, list[Role]]
     """By the name of their attention (`decoder.0.cross`), one for each head."""
 
-
-def read_roles(path: Path, counts: Mapping[str, int], known: Collection[str]) -> Roles | None:
-    """The roles in a file; None if there is no file.
-
-    Raises `UserError` with the name of the file if it is damaged, has another format, names a role that is not `known`,
-    or has other heads than those of `counts`, the number of heads of each attention.
-    """
-    table = _read(path, Roles)
-    if table and {name: len(some) for name, some in table.attentions.items()} != dict(counts):
-        raise _refused(path, ValueError("it has other heads than the model"))
-    for role in (each.role for some in table.attentions.values() for each in some) if table else ():
-        if role not in known:
-            raise _refused(path, ValueError(f"unknown role {role}"))
-    return table
+    @model_validator(mode="after")
+    def _require_heads(self, info: ValidationInfo) -> Self:
+        """The context has `counts`, the number of heads of each attention, and the `known` roles."""
+        if not info.context:
+            return self
+        if {name: len(some) for name, some in self.attentions.items()} != dict(info.context["counts"]):
+            raise ValueError("it has other heads than the model")
+        for role in (each.role for some in self.attentions.values() for each in some):
+            if role not in info.context["known"]:
+                raise ValueError(f"unknown role {role}")
+        return self
 
 
 class _Detector(BaseModel):

@@ -28,8 +28,6 @@ class Pair:
     """Counts from 1."""
     marked: bool = False
     """Whether its private-use characters are marks (see `text/marking.py`): inline codes of a file as placeholders."""
-    cell: str = ""
-    """The content of a further column, where one was asked for."""
 
     @property
     def place(self) -> str:

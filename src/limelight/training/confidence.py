@@ -21,7 +21,7 @@ from limelight.evaluation.confidence import (
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, find_model
-from limelight.storage.tables import save_alignment, save_table
+from limelight.storage.tables import Head, Heads, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
 
@@ -105,7 +105,7 @@ def learn_alignment(
     ]
     heads, agreement = translator.aligner.choose(pairs)
     path = find_model(model) / ALIGNMENT
-    save_alignment(path, heads, {"agreement": round(agreement, 4)})
+    save_table(path, Heads(heads=[Head(*each) for each in heads]), {"agreement": round(agreement, 4)})
     return path, heads, agreement
 
 

@@ -136,7 +136,7 @@ def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest
                 report.say(line)
         prepared = prepare_data(config, folder, report.say)
         if isinstance(prepared, Prepared):
-            keep_detector(config, prepared.stores, prepared.tokenizers, folder, report.say)
+            keep_detector(config, prepared.stores, folder, report.say)
         run = _set_up(config, folder, prepared, report, stop, group)
         # Written last: until it exists, other settings may be tried.
         write_whole(folder / CONFIG, dump_config(config))

@@ -10,7 +10,6 @@ from limelight.corpus.pairing import align as aligning
 from limelight.corpus.pairing import path, words
 from limelight.corpus.pairing.align import Document, Sentence, align
 from limelight.corpus.pairing.path import Bead
-from limelight.preparation.lexicon import Pieces, word_ids
 
 WORDS = {name: f"{name[::-1]}o" for name in ("tolar", "miken", "savor", "pelin", "ruden", "gamos", "fitel", "nubar")}
 """A made language: each word has one translation that is spelled otherwise."""
@@ -123,14 +122,6 @@ def test_a_model_tells_what_words_alone_do_not() -> None:
     assert len(pairs) <= 5
 
 
-def test_documents_teach_each_other() -> None:
-    random, known = Random(7), vocabulary(100)
-    texts = [[sentence(random, known) for _ in range(12)] for _ in range(15)]
-    documents = [Document(lines(each), lines([translated(text) for text in each[1:]])) for each in texts]
-    for found in align(documents):
-        assert sum(each.kind == (1, 1) and each.source == each.target + 1 for each in found) >= 10
-
-
 def test_a_long_text_is_divided_at_sure_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     random, known = Random(8), vocabulary(150)
     texts = [sentence(random, known) for _ in range(200)]
@@ -145,12 +136,3 @@ def test_an_empty_side_is_a_gap_and_no_error() -> None:
     [found] = align([Document(lines(["One.", "Two."]), [])])
     assert kinds(found) == [(0, 0, (1, 0)), (1, 0, (1, 0))]
     assert align([Document([], [])]) == [[]]
-
-
-def test_words_match_through_a_lexicon_that_met_them_twice() -> None:
-    source, ours = word_ids([["a"], ["a", "b"], ["c"]])
-    target, theirs = word_ids([["x"], ["x", "y"], ["z"]])
-    pairs = [Pieces(*row) for row in zip(source, target, strict=True)]
-    found = words.learned_words(pairs, len(ours), len(theirs), {})
-    assert theirs["x"] in found[ours["a"]]
-    assert theirs["z"] not in found[ours["c"]]

@@ -1,6 +1,5 @@
 """A translator without a model: it says the words backwards, and what it was asked is written down."""
 
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -56,8 +55,3 @@ class Parrot(Translator):
         alternative = Translation(out.upper(), -1.0, (), -1.0, text, finished=True)
         finished = not text.startswith("unfinished")
         return Translation(out, 0.0, tuple(out.split()), 0.0, text, finished=finished, alternatives=(alternative,))
-
-
-def die() -> None:
-    """As `kill -9` does it."""
-    os.kill(os.getpid(), 9)

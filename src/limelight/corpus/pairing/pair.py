@@ -5,11 +5,11 @@ together are paired.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from limelight.config import Direction
 from limelight.corpus.pairing.align import Document, Sentence, align
 from limelight.corpus.pairing.path import Bead
 from limelight.documents.document import open_document, read_document
@@ -20,7 +20,7 @@ from limelight.formats.registry import Options, is_document
 from limelight.formats.unit import Unit, has_words
 from limelight.text.judge import function_words, likely_language
 from limelight.text.languages import normal_code
-from limelight.text.marking import CODES
+from limelight.text.marking import CODES, FIRST_CODE
 from limelight.text.pair import Pair
 from limelight.text.sentences import split_sentences
 from limelight.untrusted import read_plain
@@ -39,30 +39,22 @@ Files = tuple[Path, Path]
 """A document and its translation."""
 
 
-class PairFound(NamedTuple):
-    """Some sentences with their translation."""
+class Found(NamedTuple):
+    """Sentences with their translation, or sentences of one side that have none."""
 
-    source: str
-    target: str
-    source_file: str
-    target_file: str
-    source_line: int
-    target_line: int
+    pair: Pair
+    """The texts, and where the first one stands."""
+    target_place: str
     confidence: float
+    fault: str
+    """Why it is left out; empty for a pair."""
 
-
-@dataclass
-class Pairs:
-    """The pairs of all documents, and what was left out."""
-
-    source: str
-    target: str
-    """The languages."""
-    found: list[PairFound] = field(default_factory=list)
-    left_over: list[tuple[Pair, str]] = field(default_factory=list)
-    """Sentences that are in no pair, and why."""
-    files_left_out: list[str] = field(default_factory=list)
-    """Each as `file: reason`."""
+    @property
+    def notes(self) -> dict[str, str | float]:
+        """What a file may say of a pair besides its text."""
+        return {
+            "confidence": self.confidence, "source-place": self.pair.place, "target-place": self.target_place
+        }  # fmt: skip
 
 
 class Texts(NamedTuple):
@@ -106,15 +98,12 @@ def _by_name(folder: Path) -> dict[str, list[Path]]:
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
-        if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])) and not _is_hidden(name):
+        is_hidden = any(part.startswith(".") for part in name.parts)
+        if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])) and not is_hidden:
             stem = name.with_suffix("") if is_document(name) else name
             words = [word for word in _WORD.split(stem.as_posix().lower()) if word and not _is_language(word)]
             found.setdefault(" ".join(words), []).append(path)
     return found
-
-
-def _is_hidden(name: Path) -> bool:
-    return any(part.startswith(".") for part in name.parts)
 
 
 def _is_language(word: str) -> bool:
@@ -144,16 +133,9 @@ def _units_of(path: Path) -> list[Unit]:
 
 
 def plain(unit: Unit) -> str:
-    """The text of a unit without its codes. One that stands alone between two words, such as a line break, is a
-    space."""
-
-    def written(match: re.Match[str]) -> str:
-        number = ord(match[0]) - ord("\U000f1000")
-        alone = number < len(unit.codes) and unit.codes[number].role == "alone"
-        around = unit.text[max(match.start() - 1, 0) : match.start()] + unit.text[match.end() : match.end() + 1]
-        return " " if alone and len(around) == 2 and around.isalnum() else ""
-
-    return CODES.sub(written, unit.text)
+    """The text of a unit without its codes. One that stands alone, such as a line break, is a space."""
+    alone = {FIRST_CODE + number for number, code in enumerate(unit.codes) if code.role == "alone"}
+    return CODES.sub(lambda mark: " " if ord(mark[0]) in alone else "", unit.text)
 
 
 def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
@@ -167,45 +149,36 @@ def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
     return found
 
 
-def read_texts(found: tuple[list[Files], list[Path]], languages: tuple[str, str]) -> tuple[Pairs, list[Texts]]:
-    """The sentences of all documents. Languages that are not given are told from the first documents that have enough
-    text. Of several documents, one that cannot be read is reported, and left out.
+def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Direction, list[Texts], list[str]]:
+    """The languages, the sentences of all documents, and why documents are left out. Languages that are not given are
+    told from the text. Of several documents, one that cannot be read is left out.
 
-    Raises `UserError` for a single document that cannot be read, and for unknown or equal languages.
+    Raises `UserError` if there is no document left, and for unknown or equal languages.
     """
-    pairs, alone = found
-    read, failed = [], [f"{path}: no document has this name on the other side" for path in alone]
+    read, failed = list[tuple[Files, list[list[Unit]]]](), list[str]()
     for files in pairs:
         try:
-            read.append((files, _units_of(files[0]), _units_of(files[1])))
+            read.append((files, [_units_of(path) for path in files]))
         except UserError as error:
-            if len(pairs) == 1:
-                raise
             failed.append(str(error))
     if not read:
-        raise UserError("none of the documents can be read: " + "; ".join(failed[:3]))
+        raise UserError("; ".join(failed[:3]))
     sides = []
     for side, option in enumerate(("--from", "--to")):
-        some = [plain(unit) for _, *units in read for unit in units[side]][:MAX_JUDGED]
+        some = [plain(unit) for _, units in read for unit in units[side]][:MAX_JUDGED]
         sides.append(languages[side] or _language_of(read[0][0][side], some, option))
     if sides[0] == sides[1]:
         raise UserError(
             f"both sides are in the language {sides[0]!r}: give a translation, or --from LANG and --to LANG"
         )
-    texts = [Texts(files, sentences_of(ours, sides[0]), sentences_of(theirs, sides[1])) for files, ours, theirs in read]
-    return Pairs(sides[0], sides[1], files_left_out=failed), texts
+    texts = [Texts(files, *map(sentences_of, units, sides)) for files, units in read]
+    return Direction(*sides), texts, failed
 
 
 def pair(
-    pairs: Pairs,
-    texts: Sequence[Texts],
-    threshold: float,
-    say: Say,
-    translate: Translate | None,
-    *,
-    turned: bool = False,
-) -> Pairs:
-    """Align all documents and collect the pairs with a confidence of at least `threshold`.
+    texts: Sequence[Texts], threshold: float, say: Say, translate: Translate | None, *, turned: bool = False
+) -> list[Found]:
+    """Align all documents. Pairs have a confidence of at least `threshold`.
 
     Args:
         translate: translations of source sentences; with `turned` of target sentences.
@@ -215,54 +188,30 @@ def pair(
         sides = (each.target, each.source) if turned else (each.source, each.target)
         told = translate([sentence.text for sentence in sides[0]]) if translate is not None else ()
         documents.append(Document(*sides, told))
+    found = []
     for each, beads in zip(texts, align(documents), strict=True):
-        before = len(pairs.found)
-        for bead in beads:
-            _collect(pairs, each, bead, threshold, turned=turned)
-        count = len(pairs.found) - before
+        some = [_found(each, bead, threshold, turned=turned) for bead in beads]
+        count = sum(not one.fault for one in some)
         line = f"{each.files[0]} + {each.files[1]}: {counted(count, 'pair')} of {len(each.source):,} and "
         line += f"{counted(len(each.target), 'sentence')}"
         if count < FEW * max(min(len(each.source), len(each.target)), 1):
             line += "; warning: so few that these may be two different texts"
         say(line)
-    return pairs
+        found += some
+    return found
 
 
-def _collect(pairs: Pairs, texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> None:
+UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair, below the --threshold"
+
+
+def _found(texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> Found:
     begins, counts = (bead.source, bead.target), bead.kind
     if turned:
         begins, counts = begins[::-1], counts[::-1]
     ours = texts.source[begins[0] : begins[0] + counts[0]]
     theirs = texts.target[begins[1] : begins[1] + counts[1]]
-    sides = " ".join(each.text for each in ours), " ".join(each.text for each in theirs)
-    files = str(texts.files[0]), str(texts.files[1])
-    if bead.pairs and bead.confidence >= threshold:
-        pairs.found.append(PairFound(*sides, *files, ours[0].line, theirs[0].line, round(bead.confidence, 3)))
-        return
-    reason = f"confidence {bead.confidence:.2f}, below {threshold:g}" if bead.pairs else UNPAIRED
-    place = (files[0], ours[0].line) if ours else (files[1], theirs[0].line)
-    pairs.left_over.append((Pair(*sides, *place), reason))
-
-
-UNPAIRED = "no translation was found on the other side"
-
-
-def notes_of(found: PairFound) -> dict[str, str | float]:
-    """What a file may say of a pair besides its text."""
-    return {
-        "confidence": found.confidence,
-        "source-place": f"{found.source_file}:{found.source_line}",
-        "target-place": f"{found.target_file}:{found.target_line}",
-    }
-
-
-def reasons(pairs: Pairs) -> Iterator[str]:
-    """A line for each reason to leave something out, with an example."""
-    groups: dict[str, list[Pair]] = {}
-    for each, reason in pairs.left_over:
-        kind = UNPAIRED if reason == UNPAIRED else "unsure pairs, below the --threshold"
-        groups.setdefault(kind, []).append(each)
-    for kind, some in sorted(groups.items(), key=lambda item: -len(item[1])):
-        yield f"  left out {len(some):,}: {kind} (first: {some[0].place})"
-    for line in pairs.files_left_out:
-        yield f"  left out {line}"
+    source, target = (" ".join(each.text for each in some) for some in (ours, theirs))
+    place = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
+    target_place = f"{texts.files[1]}:{theirs[0].line}" if theirs else ""
+    fault = UNPAIRED if not bead.pairs else UNSURE if bead.confidence < threshold else ""
+    return Found(Pair(source, target, str(place[0]), place[1]), target_place, round(bead.confidence, 3), fault)

@@ -72,17 +72,12 @@ def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Ma
     """
     forward = learn_lexicon(pairs, nothing=sources, classes=targets)
     backward = learn_lexicon([Pieces(pair.target, pair.source) for pair in pairs], nothing=targets, classes=sources)
-    keys, ours, theirs = np.intersect1d(
-        forward.sources.astype(np.int64) * (targets + 1) + forward.targets,
-        backward.targets.astype(np.int64) * (targets + 1) + backward.sources,
-        assume_unique=True,
-        return_indices=True,
-    )
-    weights = np.minimum(1.0, 2 * np.sqrt(forward.probabilities[ours] * backward.probabilities[theirs]))
-    kept = weights >= MIN_WEIGHT
+    ours, theirs = np.divmod(forward.keys, targets)
+    weights = np.minimum(1.0, 2 * np.sqrt(forward.probabilities * backward.of(theirs * sources + ours)))
+    kept = (weights >= MIN_WEIGHT) & (ours < sources)
     found: dict[int, dict[int, float]] = {}
-    for key, weight in zip(keys[kept].tolist(), weights[kept].tolist(), strict=True):
-        found.setdefault(key // (targets + 1), {})[key % (targets + 1)] = weight
+    for one, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
+        found.setdefault(one, {})[other] = weight
     met = Counter[tuple[int, int]]()
     for pair in pairs:
         there = set(pair.target.tolist())
