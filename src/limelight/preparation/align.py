@@ -32,7 +32,7 @@ from limelight.preparation.word_alignment import (
     Words,
     split_words,
 )
-from limelight.text.pair import Pair
+from limelight.text.pair import Pair, Sides
 
 GROUP = 10_000
 """Number of pairs that are aligned, or looked up, at once."""
