@@ -59,12 +59,12 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.4, has_dev=True),
-    Register("libreoffice-help", ("de", "fr"), 0.5),
-    Register("home-assistant", ("de", "fr"), 0.9),
+    Register("tatoeba", ("de", "fr"), 1.8, has_dev=True),
+    Register("libreoffice-help", ("de", "fr"), 0.8),
+    Register("home-assistant", ("de", "fr"), 1.3),
     Register("python-docs", ("fr",), 0.2),
     Register("mozilla", ("de", "fr"), 1.0),
-    Register("libreoffice-ui", ("de", "fr"), 0.5),
+    Register("libreoffice-ui", ("de", "fr"), 1.0),
     Register("chromium", ("de", "fr"), 1.0),
     Register("cldr", ("de", "fr"), 1.0),
     Register("written", ("de", "fr"), 4.0, phrases=64.0),
