@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from limelight.config import Direction
+from limelight.config import Direction, find_direction
 from limelight.errors import UserError, counted
 from limelight.evaluation.metrics import (
     Metric,
@@ -133,7 +133,7 @@ def evaluate(
             **(origin or {}),
             **files_of(pairs),
             **settings.search.to_dict(),
-            "guards": settings.checks(direction),
+            "guards": settings.checks(find_direction(translator.directions, source_lang, target_lang)),
             "tokenize": tokenize,
             "versions": versions(),
         },
