@@ -135,8 +135,6 @@ def test_fine_tuning_refuses_what_contradicts_the_parent(
     ended = limelight(*begin, "--recipe", "finetune")
     assert (ended.code, "name its folder with --from MODEL" in ended.err) == (2, True)
     assert not (tmp_path / "run").exists()
-    ended = limelight(*begin, "--from", trained, "--source", "lumi", "--target", "en")
-    assert "translates en -> lumi, and the new text is lumi -> en: are --source and --target" in ended.err
 
 
 def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
