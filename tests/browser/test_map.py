@@ -150,7 +150,7 @@ def test_several_heads_are_on_the_stage_in_their_colors(visit: Any, accessible: 
     page.locator(".thumbnail").nth(1).click()
     page.get_by_role("button", name="Several in colors").click()
     page.locator(".thumbnail").nth(5).click()
-    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('2 heads in colors')")
+    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('heads in colors: 2')")
     assert "colors=0.1%2C1.2" in page.url
     assert page.locator(".thumbnail.head-0").get_attribute("data-place") == "0/1"
     assert page.locator(".thumbnail.head-1").get_attribute("data-place") == "1/2"

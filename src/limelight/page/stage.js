@@ -65,7 +65,7 @@ async function refresh(stage) {
     return;
   }
   const { kind, layer, head } = picture;
-  const what = several.length ? `${several.length} heads in colors` : whatOf(stage.context, kind, { layer, head });
+  const what = several.length ? `heads in colors: ${several.length}` : whatOf(stage.context, kind, { layer, head });
   fill(stage.title, `${titleOf(stage.context, kind)} · ${what}`);
   fill(stage.signs, legendOf(several), signsOf(stage));
   if (before?.rows === picture.rows && before.columns === picture.columns && before.kind === kind) {
