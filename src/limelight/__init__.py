@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from limelight.attention import register_score
     from limelight.evaluation.metrics import register_metric
     from limelight.layers import register_feed_forward, register_norm, register_positions
-    from limelight.pipelines.classifier import Classification, Classifier
+    from limelight.pipelines.encoders import Classification, Classifier, Filled, MaskFiller
     from limelight.pipelines.generator import Generated, TextGenerator
     from limelight.pipelines.load import load, load_classifier, load_generator, load_mask_filler, load_translator
-    from limelight.pipelines.mask_filler import Filled, MaskFiller
     from limelight.pipelines.translator import Translation, Translator
     from limelight.training.loggers import register_logger
     from limelight.training.optimization.loss import register_loss
@@ -53,10 +52,9 @@ _MODULES = {
     "attention": ("register_score",),
     "evaluation.metrics": ("register_metric",),
     "layers": ("register_feed_forward", "register_norm", "register_positions"),
-    "pipelines.classifier": ("Classification", "Classifier"),
+    "pipelines.encoders": ("Classification", "Classifier", "Filled", "MaskFiller"),
     "pipelines.generator": ("Generated", "TextGenerator"),
     "pipelines.load": ("load", "load_classifier", "load_generator", "load_mask_filler", "load_translator"),
-    "pipelines.mask_filler": ("Filled", "MaskFiller"),
     "pipelines.translator": ("Translation", "Translator"),
     "training.loggers": ("register_logger",),
     "training.optimization.loss": ("register_loss",),

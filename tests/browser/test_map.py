@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.decoding.sampling import permit
-from limelight.pipelines.explain import Question, distribution, explain, explained_page, inside_of, map_of
+from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
@@ -39,7 +39,7 @@ def test_the_map_is_drawn_at_every_size(visit: Any, size: str, accessible: Any, 
 def test_the_numbers_of_the_boxes_and_lanes_are_those_of_python(visit: Any, given: Question) -> None:
     page = visit("view=map")
     drawn(page)
-    found = map_of(untrained(), given)
+    found = Explanation(untrained(), given).map()
     for track, stack in zip(page.locator(".track").all(), found["stacks"], strict=True):
         plates = track.locator(".plate").all()
         assert len(plates) == len(stack["stages"])
@@ -79,7 +79,7 @@ def test_a_click_on_the_map_opens_what_it_shows_and_every_head_is_found_on_it(vi
 def test_inside_a_layer_are_the_norms_and_cosines_of_python(visit: Any, given: Question) -> None:
     page = visit("view=map&inside=encoder.0&place=3")
     drawn(page)
-    stack = map_of(untrained(), given)["stacks"][0]
+    stack = Explanation(untrained(), given).map()["stacks"][0]
     expected = []
     for stage in (each for each in stack["stages"] if each["layer"] == 0):
         before, _, added, total, after = array(stage["norms"])[:, 3]
@@ -88,11 +88,11 @@ def test_inside_a_layer_are_the_norms_and_cosines_of_python(visit: Any, given: Q
     numbers = page.locator(".inside tbody .number").all_inner_texts()
     assert [each for each in numbers if each] == expected
     assert page.locator(".inside canvas").count() == len(expected) - 2, "a strip for each vector"
-    units = inside_of(untrained(), given, "encoder", 0, 3)["units"]
+    units = Explanation(untrained(), given).inside("encoder", 0, 3)["units"]
     assert f"{units['active']} of {units['size']} units" in page.locator("#view-map").inner_text()
     page.get_by_label("Layer", exact=True).select_option("decoder.1")
     until(page, "() => document.querySelector('#view-map').textContent.includes('points most to')")
-    raised = inside_of(untrained(), given, "decoder", 1, 3)["raised"][0]
+    raised = Explanation(untrained(), given).inside("decoder", 1, 3)["raised"][0]
     assert f"“{raised['text']}” {raised['value']:.2f}" in page.locator("#view-map").inner_text()
     assert "inside=decoder.1" in page.url
 
@@ -115,7 +115,7 @@ def test_what_the_sliders_leave_is_what_decoding_draws_from(
 ) -> None:
     page = visit(f"view=steps&step=2&heat={heat}&top_k={top_k}&top_p={top_p}")
     until(page, "() => document.querySelector('#view-steps').textContent.includes('may be drawn')")
-    values = torch.from_numpy(array(distribution(untrained(), given, 2)).astype(np.float64))
+    values = torch.from_numpy(array(Explanation(untrained(), given).distribution(2)).astype(np.float64))
     top = permit(values[None] / (heat / 100), top_k, top_p / 100)
     left = torch.zeros(len(values), dtype=torch.float64).scatter(0, top.ids[0], top.logits[0].softmax(dim=-1))
     steps = explain(untrained(), Question(TEXT, "en", "de"))["steps"][2]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from limelight.inspection.erasure import Rows, erasures
-from limelight.pipelines.explain import Question, explain, explained_page, layers_of, measured
+from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from limelight.pipelines.patch import patch_texts
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import ON_STAGE, TEXT, rest, tokens, until, untrained
@@ -31,7 +31,7 @@ def lit(page: Any) -> list[float]:
 @pytest.mark.parametrize("head", [None, (1, 2)])
 def test_contributions_are_on_the_stage(visit, head):
     one = untrained()
-    found = measured(one, said(one))["contributions"]["cross"]
+    found = Explanation(one, said(one)).measures()["contributions"]["cross"]
     page = visit(f"layer={head[0]}&head={head[1]}" if head else "")
     page.get_by_role("button", name="Show contributions").click()
     until(page, "() => document.querySelector('.stage-title').textContent.includes('contributions')")
@@ -59,7 +59,7 @@ def test_influence_shows_what_is_lost_and_what_attention_explains(visit, size, a
     until(page, "() => document.querySelectorAll('#view-influence .shares tr').length > 0")
     one = untrained()
     question = said(one)
-    shares = array(measured(one, question)["shares"]["source"]).sum(axis=1)
+    shares = array(Explanation(one, question).measures()["shares"]["source"]).sum(axis=1)
     told = page.locator("#view-influence .shares .value").all_inner_texts()
     assert told == [f"{share:.2f}" for share in shares]
     assert re.fullmatch(r"-?\d\.\d\d", page.locator("#view-influence .explains td").first.inner_text())
@@ -85,7 +85,7 @@ def test_the_correlation_is_that_of_python(visit):
 def test_the_slider_shows_the_translation_after_a_layer(visit, accessible):
     page = visit("view=layers")
     one = untrained()
-    found = layers_of(one, said(one))
+    found = Explanation(one, said(one)).layers()
     until(page, "() => document.querySelectorAll('#view-layers tbody tr').length > 0")
     slider = page.get_by_label("Encoder layer")
     for depth in range(len(found["encoder"])):

@@ -76,18 +76,3 @@ def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path,
     seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
     assert seen.kinds == ("decoder_self",)
     assert limelight("attention", "--model", writing, "dog", "--grid", "-o", tmp_path / "map.png").code == 0
-
-
-@pytest.mark.parametrize(
-    ("measure", "drawn"), [("contributions", "svg"), ("shares", "pdf"), ("erasure", "png"), ("layers", "svg")]
-)
-def test_other_measures_are_files(
-    limelight: Limelight, trained: Path, tmp_path: Path, measure: str, drawn: str
-) -> None:
-    words = ["attention", "--model", trained, SENTENCE, "--target", "Kano velo.", "--measure", measure]
-    for ending in (drawn, "json"):
-        assert limelight(*words, "-o", tmp_path / f"m.{ending}") == (0, "", f"wrote {tmp_path / f'm.{ending}'}\n")
-    values = json.loads((tmp_path / "m.json").read_text(encoding="utf-8"))
-    assert (values["format"], SENTENCE in values["title"]) == (f"limelight.{measure}", True)
-    missing = limelight(*words)
-    assert (missing.code, f"--measure {measure}: give a file" in missing.err) == (2, True)

@@ -22,12 +22,10 @@ MISTAKES = """
     attention x --model {trained} --layer 0 -o a.html | --layer 0: a file .html contains all weights of all kinds
     attention x --kind encoder                  | 'encoder' is not one of 'cross', 'encoder_self', 'decoder_self'
     attention x --model {trained} --model {trained} | an ensemble of 2 models has no attention of its own
-    attention x --model {trained} --measure layers | --measure layers: give a file
     attention x --model {writing} --target x --beam 2 | --target x and --beam 2: this model has one text
     attention x --model {writing} --kind cross  | this model has no attention of the kind cross; it has decoder_self
     attention " " --model {writing}             | the text is blank: there is nothing to attend to
     attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
-    attention x --model {writing} --measure shares -o m.svg | this model does not translate
     back-translate --model {trained} -o new.tsv | missing text: give --text FILE...
     clean a.tsv -o a.tsv                        | would replace the text that is cleaned
     clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx

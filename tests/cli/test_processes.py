@@ -52,7 +52,7 @@ def test_help_and_slips_of_the_pen_wait_for_nothing_heavy(environment: dict[str,
 
 UNUSED = ("sacrebleu", "matplotlib", "transformers", "ctranslate2", "tensorboard", "limelight.config.recipes",
           "limelight.batching.store", "limelight.batching.stream", "limelight.text.augmentation",
-          "limelight.pipelines.generator", "limelight.pipelines.mask_filler", "limelight.pipelines.classifier",
+          "limelight.pipelines.generator", "limelight.pipelines.encoders", "limelight.pipelines.encoders",
           "sympy", "torch._dynamo")  # fmt: skip
 TRANSLATING = ("torch", "yaml", "sentencepiece", "limelight.pipelines.translator")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation.labels import evaluate_labels, score_labels
-from limelight.pipelines.classifier import Classification, Classifier
+from limelight.pipelines.encoders import Classification, Classifier
 from limelight.text.pair import Pair
 
 NAMES = ("ant", "bee", "cat", "dog", "elk")

@@ -56,31 +56,6 @@ def test_merged_weights_are_sums_to_a_word_and_means_from_a_word(seed, source, t
                 np.testing.assert_allclose(words[:, :, row, column], expected, atol=1e-6)
 
 
-# --- the end
-
-
-@given(seed=SEEDS, source=TEXTS, target=TEXTS)
-def test_without_end_rescales_what_is_left(seed, source, target):
-    attention = random_map(seed, source=source, target=target)
-    shorter = attention.without_end()
-    assert shorter.end_dropped
-    assert shorter.source_pieces == attention.source_pieces[:-1]
-    assert shorter.target_pieces == attention.target_pieces
-    left = attention.cross[..., :-1].astype(np.float64)
-    if left.shape[-1]:
-        np.testing.assert_allclose(shorter.cross, left / left.sum(axis=-1, keepdims=True), rtol=1e-5)
-        np.testing.assert_allclose(shorter.encoder_self.sum(axis=-1), 1, atol=1e-5)
-    np.testing.assert_array_equal(shorter.decoder_self, attention.decoder_self)
-
-
-def test_a_row_that_looked_at_the_end_alone_becomes_zeros_and_has_no_link(seed):
-    attention = random_map(seed, source="ab", target="c", cross=(1, 1))
-    attention.cross[:] = [[[[0, 0, 1], [0.25, 0.75, 0]]]]
-    shorter = attention.without_end()
-    np.testing.assert_array_equal(shorter.cross[0, 0], [[0, 0], [0.25, 0.75]])
-    assert [link.target for link in shorter.alignment()] == [1]
-
-
 # --- reductions
 
 
@@ -144,7 +119,7 @@ def test_json_has_a_stable_form(seed):
     values = json.loads(random_map(seed, source="a", target="b").merge_words().to_json())
     assert list(values) == [
         *("format", "version", "source_pieces", "target_pieces", "read_pieces"),
-        *("source_words", "target_words", "read_words", "encoder_self", "decoder_self", "cross", "unit", "end_dropped"),
+        *("source_words", "target_words", "read_words", "encoder_self", "decoder_self", "cross", "unit"),
         *("source_text", "target_text", "model"),
     ]
     assert (values["format"], values["version"], values["unit"]) == ("limelight.attention", 1, "word")
@@ -238,15 +213,3 @@ def test_a_text_looks_at_itself(seed):
     shorter = text_map(model, LETTERS.target, ids[:3])
     np.testing.assert_allclose(shorter.decoder_self, attention.decoder_self[:, :, :4, :4], atol=1e-6)
     assert model.training, "the model is left in the mode it was in"
-
-
-def test_other_views_get_a_tensor_for_each_layer(seed):
-    """(1, heads, rows, columns), and the tokens of rows and columns."""
-    attention = random_map(seed)
-    given = attention.to_bertviz()
-    assert [len(given[f"{kind}_attention"]) for kind in ("encoder", "decoder", "cross")] == [2, 1, 3]
-    rows, columns = len(given["decoder_tokens"]), len(given["encoder_tokens"])
-    assert given["cross_attention"][2].shape == (1, 2, rows, columns)
-    assert given["cross_attention"][2][0].numpy().tolist() == attention.cross[2].tolist()
-    (only,) = random_map(seed, encoder=(0, 0), cross=(0, 0)).to_bertviz()["attention"]
-    assert only.shape == (1, 3, rows, rows)

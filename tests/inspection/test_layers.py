@@ -2,12 +2,10 @@
 
 import copy
 
-import numpy as np
 import pytest
-import torch
 from torch import nn
 
-from limelight.inspection.layers import decoder_lens, encoder_lens, states
+from limelight.inspection.layers import decoder_lens, encoder_lens
 from tests.models.helpers import batch_of, exact_model, random_rows, transformer
 
 NORMS = pytest.mark.parametrize("norm", ["pre", "post"])
@@ -63,22 +61,3 @@ def test_each_prediction_is_that_of_the_layers_below(seed, norm):
             assert each.best == int(probabilities[place].argmax())
             assert each.best_probability == pytest.approx(float(probabilities[place].max()), abs=1e-5)
             assert each.probability == pytest.approx(float(probabilities[place, token]), abs=1e-5)
-
-
-@NORMS
-def test_states_are_what_layers_return(seed, norm):
-    """Against torch's own hooks."""
-    model = exact_model(transformer(norm=norm, encoder_layers=3))
-    source, target = random_rows((5, 4), 28)
-    seen = []
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        layer.register_forward_hook(lambda _, __, output: seen.append(output[0].detach().numpy()))
-    model.forward(batch_of(model, [source], [target]))
-    expected_states, found = list(seen), states(model, source, target)
-    assert found.encoder.shape[:2] == (4, 6)
-    assert found.decoder.shape[:2] == (3, 5)
-    for expected, own in zip(expected_states, [*found.encoder[1:], *found.decoder[1:]], strict=True):
-        np.testing.assert_allclose(own, expected, atol=1e-6)
-    features = model.project(model.decoder.leave(torch.tensor(found.decoder[-1:], dtype=torch.float64)))
-    expected = model.project(model.forward(batch_of(model, [source], [target])))
-    torch.testing.assert_close(features, expected, atol=1e-5, rtol=1e-5)

@@ -5,7 +5,7 @@ import functools
 from limelight.config import EncoderOnlyConfig
 from limelight.models.families import build_model
 from limelight.models.transformer import halves
-from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.encoders import Classifier
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
 

@@ -1,11 +1,8 @@
 """Confidence of a translation from the log-probabilities of its search."""
 
-from collections.abc import Sequence
-
 from limelight.decoding.request import Hypothesis
-from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
+from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated
 from limelight.storage.tables import Confidence, Logistic
-from limelight.text.marking import placeholder
 from tests.decoding.fakes import Characters
 
 
@@ -20,19 +17,3 @@ def test_an_empty_translation_has_no_confidence() -> None:
     assert estimated(sure, "en-de", Characters(), empty, hypothesis) == (0.0, ())
     there = "a dog", "a"
     assert estimated(sure, "en-de", Characters(), there, Hypothesis((2,), -0.1, -0.1, True, (-0.1, -0.1)))[0] > 0.9
-
-
-class Numbered(Characters):
-    """Each token is a word."""
-
-    def word_of(self, ids: Sequence[int]) -> list[int]:
-        return list(range(len(ids)))
-
-
-def test_words_beside_a_placeholder_have_values() -> None:
-    """`am <ph0>.` had no confidence for any word: the placeholder is one of its own, the full stop another (before)."""
-    text, values = f"am {placeholder(0)}.", (-0.1, -0.2, -0.4, -0.1)
-    _, words = features_of(Numbered(), "at", text, Hypothesis((2, 3, 4), -0.8, -0.8, True, values))
-    assert [[round(each, 2) for each in word[:3]] for word in words] == [[-0.1, 0.9, -0.1], [-0.6, 0.55, -0.4]]
-    plain = features_of(Numbered(), "at", "am b.", Hypothesis((2, 3, 4), -0.8, -0.8, True, values))
-    assert plain[1] == []

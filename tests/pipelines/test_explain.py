@@ -18,17 +18,12 @@ from limelight.inspection.probe import probe
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
+    Explanation,
     Question,
     answer,
-    distribution,
     explain,
-    explain_whole,
     explained_page,
-    head_weights,
     intervention_of,
-    layers_of,
-    look_up_in,
-    measured,
 )
 from limelight.pipelines.translator import Translator
 from tests.inspection.fakes import LETTERS, Letters
@@ -74,14 +69,14 @@ def test_the_translation_is_that_of_translate_and_the_weights_are_those_of_the_m
 
 def test_a_decoder_without_self_attention_is_explained_by_the_rest():
     one = translator(transformer(decoder_autoreg="ssru"))
-    document = json.loads(json.dumps(explain_whole(one, Question(TEXT, beam_size=2)), allow_nan=False))
+    document = json.loads(json.dumps(Explanation(one, Question(TEXT, beam_size=2)).whole(), allow_nan=False))
     jsonschema.validate(document, SCHEMA)
     assert [kind["name"] for kind in document["kinds"]] == ["cross", "encoder_self"]
     assert list(document["measures"]) == ["erasure"]
     with pytest.raises(
         UserError, match="this model has no attention of the kind decoder_self; it has encoder_self, cr"
     ):
-        head_weights(one, Question(TEXT, target=(5, 6, 7)), "decoder_self", 0, 0)
+        Explanation(one, Question(TEXT, target=(5, 6, 7))).head_weights("decoder_self", 0, 0)
     with pytest.raises(UserError, match=r"unknown attention 'decoder\.0\.self'; the model has encoder\.0\.self, "):
         explain(one, Question(TEXT, off={"decoder.0.self": [0]}))
 
@@ -137,7 +132,7 @@ def test_a_head_that_is_off_is_off_as_in_python():
 
 def test_measures_are_those_of_inspection():
     one, question = translator(), Question(TEXT, target=(5, 6, 7), off={"decoder.0.cross": [1]})
-    found = measured(one, question)
+    found = Explanation(one, question).measures()
     source, change = LETTERS.source.encode(TEXT), intervention_of(one, question)
     words = [[word] for word in LETTERS.source.word_of(source)]
     with probe(one.model, change):
@@ -149,7 +144,7 @@ def test_measures_are_those_of_inspection():
         np.testing.assert_allclose(array(found["contributions"][kind]["mean"]), shares, atol=1e-5)
     shares = token_contributions(one.model, source, (5, 6, 7), intervention=change)
     np.testing.assert_allclose(array(found["shares"]["source"]), shares.source, atol=1e-5)
-    layers = layers_of(one, question)
+    layers = Explanation(one, question).layers()
     assert [len(layers[side]) for side in ("encoder", "decoder")] == [3, 3]
     steps = explain(one, question)["steps"]
     for step, last in zip(steps, layers["decoder"][-1], strict=True):
@@ -161,17 +156,17 @@ def test_measures_are_those_of_inspection():
 
 def test_a_recurrent_model_has_erasures_alone_and_a_long_sentence_none(monkeypatch):
     one, question = translator(recurrent()), Question(TEXT, target=(5, 6, 7))
-    assert list(measured(one, question)) == ["erasure"]
-    assert layers_of(one, question) == {}
+    assert list(Explanation(one, question).measures()) == ["erasure"]
+    assert Explanation(one, question).layers() == {}
     monkeypatch.setattr(module, "MAX_MEASURED", 3)
-    assert measured(one, question) == {}
+    assert Explanation(one, question).measures() == {}
 
 
 def test_what_is_asked_for_later_is_the_same():
     one, question = translator(), Question(TEXT, target=(5, 6, 7))
     every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
-    np.testing.assert_array_equal(array(head_weights(one, question, "decoder_self", 1, 2)), every[1, 2])
-    found = look_up_in(one, question, "decoder_self", 1, 2, 3)
+    np.testing.assert_array_equal(array(Explanation(one, question).head_weights("decoder_self", 1, 2)), every[1, 2])
+    found = Explanation(one, question).look_up("decoder_self", 1, 2, 3)
     np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
 
 
@@ -180,7 +175,7 @@ def test_a_service_answers_the_fields_of_a_request():
     ids = answer("explain", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
     asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
     question = Question(TEXT, target=ids, off=options["off"])
-    assert answer("head_weights", one, TEXT, asked) == head_weights(one, question, "cross", 0, 2)
+    assert answer("head_weights", one, TEXT, asked) == Explanation(one, question).head_weights("cross", 0, 2)
     sharper = {"temperature": {"decoder.0.cross": {"2": 0.5}}}
     assert answer("head_weights", one, TEXT, asked | sharper) != answer("head_weights", one, TEXT, asked)
 
@@ -212,9 +207,9 @@ def test_a_distribution_is_that_of_the_step():
     document = explain(one, Question(TEXT))
     given = Question(TEXT, target=document["translation"]["ids"])
     for row, step in enumerate(document["steps"]):
-        values = array(distribution(one, given, row))
+        values = array(Explanation(one, given).distribution(row))
         assert np.exp(values.astype(np.float64)).sum() == pytest.approx(1, abs=1e-5)
         ids = [each["id"] for each in step["candidates"]]
         np.testing.assert_allclose(values[ids], [each["log_probability"] for each in step["candidates"]], atol=1e-5)
     with pytest.raises(UserError, match="there is no step 99"):
-        distribution(one, given, 99)
+        Explanation(one, given).distribution(99)

@@ -16,9 +16,9 @@ from limelight.config import (
 )
 from limelight.errors import UserError
 from limelight.models.families import build_model
+from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer

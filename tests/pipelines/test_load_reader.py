@@ -7,9 +7,8 @@ import pytest
 from limelight.config import RunConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model
-from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.encoders import Classifier, MaskFiller
 from limelight.pipelines.load import load, load_classifier, load_mask_filler
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers
 from tests.pipelines.helpers import LABELS, classifier, config, masked_model, tokenizer

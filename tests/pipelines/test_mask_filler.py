@@ -5,7 +5,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
-from limelight.pipelines.mask_filler import MaskFiller
+from limelight.pipelines.encoders import MaskFiller
 from limelight.tokens import END, MASK
 from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE

@@ -20,7 +20,6 @@ from limelight.models.families import build_model
 from limelight.pipelines import codec, repair_marks
 from limelight.pipelines.codec import Part
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import Phrases
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
 from limelight.text.marking import MARK, mark_of, placeholder, without_marks
@@ -57,9 +56,9 @@ class Scripted(Translator):
     def options(self, **asked: Any) -> Options:
         return replace(super().options(**{"protect": True, "guards": False, **asked}), detected=False)
 
-    def constraints(self, phrases: Phrases) -> Constraints:
-        self.demanded += [(forms[:3], len(forms)) for forms in phrases.include]
-        return Constraints(tuple(Phrase(((5,),)) for _ in phrases.include))
+    def constraints(self, include: Sequence[Sequence[str]], exclude: Sequence[str]) -> Constraints:
+        self.demanded += [(forms[:3], len(forms)) for forms in include]
+        return Constraints(tuple(Phrase(((5,),)) for _ in include))
 
     def engine(self, **_: Any) -> Engine:
         return Silent()

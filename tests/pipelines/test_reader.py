@@ -6,7 +6,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
-from limelight.pipelines.classifier import Reader
+from limelight.pipelines.encoders import Reader
 from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 
 

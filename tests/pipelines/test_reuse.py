@@ -55,7 +55,7 @@ def test_what_is_like_a_text_is_shown_and_changes_nothing(translator: Translator
     [
         {"target_lang": "fr"},
         {"target_lang": "de", "prefix": "Die"},
-        {"target_lang": "de", "must_include": ["Apotheke"]},
+        {"target_lang": "de", "must_not_include": ["Apotheke"]},
     ],
 )
 def test_other_directions_and_forced_words_are_searched(

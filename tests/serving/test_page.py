@@ -7,18 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from limelight.pipelines.explain import (
-    Question,
-    distribution,
-    explain,
-    explained_page,
-    head_weights,
-    inside_of,
-    layers_of,
-    look_up_in,
-    map_of,
-    measured,
-)
+from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from limelight.pipelines.patch import patch_texts
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
@@ -66,18 +55,19 @@ def test_answers_are_those_of_python(service: Running) -> None:
     given = Question("abcde", "en", "de", target=tuple(target), off={"decoder.0.cross": [1]})
     asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}, **PLACE}
     matrix = service.post("/api/v1/page/head", asked)
-    assert matrix.value == plain({"format": 1, "matrix": head_weights(one, given, *PLACE.values())})
+    assert matrix.value == plain({"format": 1, "matrix": Explanation(one, given).head_weights(*PLACE.values())})
     found = service.post("/api/v1/page/look_up", {**asked, "row": 2})
-    assert found.value == plain({"format": 1, "look_up": look_up_in(one, given, *PLACE.values(), 2)})
+    assert found.value == plain({"format": 1, "look_up": Explanation(one, given).look_up(*PLACE.values(), 2)})
     asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}}
-    for name, expected in (("measures", measured(one, given)), ("layers", layers_of(one, given))):
+    explained = Explanation(one, given)
+    for name, expected in (("measures", explained.measures()), ("layers", explained.layers())):
         assert service.post(f"/api/v1/page/{name}", asked).value == plain({"format": 1, name: expected})
-    assert service.post("/api/v1/page/map", asked).value == plain({"format": 1, "map": map_of(one, given)})
+    assert service.post("/api/v1/page/map", asked).value == plain({"format": 1, "map": explained.map()})
     asked_inside = {**asked, "side": "decoder", "layer": 1, "place": 2}
-    expected = plain({"format": 1, "inside": inside_of(one, given, "decoder", 1, 2)})
+    expected = plain({"format": 1, "inside": explained.inside("decoder", 1, 2)})
     assert service.post("/api/v1/page/inside", asked_inside).value == expected
     step = service.post("/api/v1/page/distribution", {**asked, "row": 2}).value["log_probabilities"]
-    assert step == plain(distribution(one, given, 2))
+    assert step == plain(explained.distribution(2))
     page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
     assert page.value.decode() == explained_page(one, question, theme="light")
     assert page.headers["content-disposition"].startswith("attachment")

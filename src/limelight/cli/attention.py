@@ -25,10 +25,8 @@ EXAMPLES = """
       --target "Ein Hund rennt." -o map.svg
   limelight attention --model runs/en-de "A dog runs." --grid -o heads.png
   limelight attention --model runs/en-de "A dog runs." -o map.html
-  limelight attention --model runs/en-de "Dogs run." --measure shares -o s.pdf
   limelight attention --model runs/plays "To be, or not to be" --layer 0
 """
-Measure = Literal["weights", "contributions", "shares", "erasure", "layers"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,11 +94,6 @@ def attention(
         "--output -o",
     ),
     beam: int | None = options.BEAM,
-    measure: Measure = option(
-        "Attention weights, or what they do: written to a file, see docs/inspection.md.",
-        "weights|contributions|shares|erasure|layers",
-        "weights",
-    ),
     view: View,
     machine: Machine,
 ) -> None:
@@ -111,18 +104,6 @@ def attention(
     from limelight.files import write_output
 
     languages: Any = {"source_lang": source_lang, "target_lang": target_lang}
-    if measure != "weights":
-        if output is None:
-            raise UserError(f"--measure {measure}: give a file, such as -o {measure}.svg or .json")
-        from limelight.inspection.views import ENDINGS, ending_of, save_view
-
-        ending_of(output, ENDINGS)
-        folders, _ = find_models(model, bundled=True, pairs=True)
-        translator = open_translator(folders, machine, brief=True)
-        from limelight.pipelines.views import view_of
-
-        save_view(view_of(translator, measure, sentence, target, **languages), output, theme=view.theme or "dark")
-        return wrote(output)
     folders, configs = find_models(model, bundled=True)
     learns_from = configs[0].model.learns_from
     if "pairs" not in learns_from:

@@ -46,11 +46,7 @@ def translate(*, job: Job) -> None:
     documents = is_of_documents(job, file)
     _ = job.asked, job.found, job.segments  # what is wrong with them is told before anything is loaded
     if job.mbr is not None:
-        refuse({"--must-include": job.must_include, str(file): documents}, "--mbr: this is for lines without phrases")
-    if job.must_include:
-        others = {"documents": documents, "--sample": job.sample, "--protect": bool(job.protect),
-                  "--glossary": job.glossary is not None}  # fmt: skip
-        refuse(others, "exclude --must-include: put the terms into a --glossary")
+        refuse({str(file): documents}, "--mbr: this is for lines")
     if job.is_corpus:
         from limelight.cli.corpus import translate_corpus
 

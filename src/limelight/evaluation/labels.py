@@ -9,7 +9,7 @@ import numpy as np
 
 from limelight.errors import UserError, counted
 from limelight.evaluation.summary import Figures, files_of, plain, provenance_lines, versions
-from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.encoders import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
 

@@ -5,7 +5,7 @@ from limelight.inspection.contributions import contributions, token_contribution
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import gradient_scores, sentence_losses
 from limelight.inspection.heads import with_heads
-from limelight.inspection.layers import States, decoder_lens, encoder_lens, states
+from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.patching import Sides, patch
 from limelight.inspection.probe import Intervention, probe
@@ -18,7 +18,6 @@ __all__ = [
     "Intervention",
     "Link",
     "Sides",
-    "States",
     "attention_map",
     "contributions",
     "decoder_lens",
@@ -32,7 +31,6 @@ __all__ = [
     "save",
     "save_grid",
     "sentence_losses",
-    "states",
     "text_map",
     "text_picture",
     "token_contributions",

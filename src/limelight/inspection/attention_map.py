@@ -15,7 +15,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from limelight.errors import UserError
 from limelight.files import write_output
@@ -56,14 +55,13 @@ class AttentionMap:
     The text of a language model is a target without a source: its S is 0.
 
     Attributes:
-        source_pieces: S tokens, the last one is `</s>` (unless dropped by `without_end`).
+        source_pieces: S tokens, the last one is `</s>`.
         target_pieces: T predicted tokens, the last one is `</s>`.
         read_pieces: T input tokens, the first one is `<s>`.
         source_words, target_words, read_words: for each token the number of its word, from 0.
         encoder_self: (layers, heads, S, S); decoder_self: (layers, heads, T, T) over the input tokens;
         cross: (layers, heads, T, S) from predicted tokens to source tokens. All float32.
         unit: whether a "piece" is a subword or, after `merge_words`, a whole word.
-        end_dropped: whether `without_end` removed the source's `</s>`.
         source_text, target_text: the sentences as text, for titles; "" if unknown.
         model: the name of the model, for titles.
     """
@@ -78,7 +76,6 @@ class AttentionMap:
     decoder_self: Weights
     cross: Weights
     unit: Literal["piece", "word"] = "piece"
-    end_dropped: bool = False
     source_text: str = ""
     target_text: str = ""
     model: str = ""
@@ -112,20 +109,6 @@ class AttentionMap:
         require_theme(theme)
         write_output(path, map_page(self, theme=theme).encode())
 
-    def to_bertviz(self) -> dict[str, Any]:
-        """The arguments of `bertviz.head_view` and `bertviz.model_view`: `head_view(**attention_map.to_bertviz())`.
-
-        BertViz has one list of tokens of the decoder; these are the input tokens, which the rows of cross-attention
-        follow by predicting the next one.
-        """
-        given = {kind: [torch.tensor(layer)[None] for layer in getattr(self, kind)] for kind in self.kinds}
-        alone = {"decoder_self": self.read_pieces, "encoder_self": self.source_pieces}
-        if len(given) == 1 and (kind := next(iter(given))) in alone:
-            return {"attention": given[kind], "tokens": list(alone[kind])}
-        names = {"encoder_self": "encoder_attention", "decoder_self": "decoder_attention", "cross": "cross_attention"}
-        tokens = {"encoder_tokens": list(self.source_pieces), "decoder_tokens": list(self.read_pieces)}
-        return {names[kind]: layers for kind, layers in given.items()} | tokens
-
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of attention this model has."""
@@ -148,7 +131,6 @@ class AttentionMap:
     ) -> str:
         """The title of a picture: the sentence and the model if known, the kind, the layers and heads."""
         which = "each layer and head" if each else chosen(layer, heads)
-        which += "; without the source's </s>, rows rescaled" if self.end_dropped else ""
         model = f"model: {drawable(self.model)}" if self.model else ""
         lines = (caption(self.source_text, self.target_text, between="\n→ "), model, TITLES[kind], which)
         return "\n".join(filter(None, lines))
@@ -192,36 +174,14 @@ class AttentionMap:
             changed |= {f"{side}_pieces": pieces, f"{side}_words": tuple(range(len(pieces)))}
         return replace(self, unit="word", **changed)
 
-    def without_end(self) -> "AttentionMap":
-        """The map without the source's `</s>`: its column is removed, and the rest of each row is normalized again.
-
-        Transformers attend much to `</s>` if a head has no relevant position. Without it one sees the distribution of
-        the rest, but not how small its sum may be. A row that attended to nothing else becomes zeros. `decoder_self` is
-        unchanged. Drop the end before merging words, so that the tokens of a word have equal weight.
-        """
-        if self.end_dropped:
-            return self
-        return replace(
-            self,
-            source_pieces=self.source_pieces[:-1],
-            source_words=self.source_words[:-1],
-            encoder_self=_renormalized(self.encoder_self[..., :-1, :-1]),
-            cross=_renormalized(self.cross[..., :-1]),
-            end_dropped=True,
-        )
-
     def alignment(self, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> tuple[Link, ...]:
         """For each target word the source word with the largest averaged cross attention, in whole words.
 
-        Includes `</s>` if the map does. A word whose row is all zeros (see `without_end`) has no link. Raises
-        `UserError` if the model has no cross-attention.
+        Includes `</s>`. Raises `UserError` if the model has no cross-attention.
         """
         weights = self.merge_words().average("cross", layer=layer, heads=heads)
-        if not weights.shape[1]:  # an empty source without its end
-            return ()
         best = weights.argmax(axis=1)
-        links = (Link(row, int(column), float(weights[row, column])) for row, column in enumerate(best))
-        return tuple(link for link in links if link.weight > 0)
+        return tuple(Link(row, int(column), float(weights[row, column])) for row, column in enumerate(best))
 
     def to_json(self) -> str:
         """The whole map as JSON text: format, version, tokens, words, and nested lists of weights with 6 digits."""
@@ -254,14 +214,6 @@ class AttentionMap:
             raise UserError(f"attention map without {error}") from None
         except (TypeError, ValueError) as error:
             raise UserError(f"damaged attention map: {error}") from None
-
-
-def _renormalized(weights: Weights) -> Weights:
-    sums = weights.sum(axis=-1, keepdims=True, dtype=np.float64)
-    result: Weights = np.divide(weights, sums, out=np.zeros_like(weights, dtype=np.float64), where=sums > 0).astype(
-        np.float32
-    )
-    return result
 
 
 def _choose(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:

@@ -25,7 +25,7 @@ from torch import Tensor
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.batches import Rows, token_log_probabilities
-from limelight.inspection.heads import attentions
+from limelight.inspection.heads import attentions, head_factors
 from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
@@ -58,17 +58,11 @@ def heads_of(model: Seq2Seq) -> list[Head]:
 
 
 def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
-    """`Intervention.keep_heads` that switch off some heads. Raises `UserError` for a head that the model does not
-    have."""
-    there, device = attentions(model), device_of(model)
-    keep: dict[str, Tensor] = {}
+    """`Intervention.keep_heads` that switch off some heads. Raises `UserError` for a head that the model lacks."""
+    off = dict[str, dict[int, float]]()
     for head in removed:
-        if head.attention not in there or not 0 <= head.number < there[head.attention].heads:
-            counts = ", ".join(f"{name} ({each.heads})" for name, each in there.items())
-            raise UserError(f"there is no head {head}; attentions and their numbers of heads are {counts}")
-        kept = keep.setdefault(head.attention, torch.ones(there[head.attention].heads, device=device))
-        kept[head.number] = 0
-    return keep
+        off.setdefault(head.attention, {})[head.number] = 0.0
+    return head_factors(model, off)
 
 
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:

@@ -57,15 +57,13 @@ Columns = Mapping[str, Sequence[int]]
 """Sets of columns by the name of their role: `signs`, `rare`, `tag`."""
 
 
-def head_roles(
-    weights: Weights, kind: str, *, end_dropped: bool = False, needed: Needed | None = None
-) -> list[list[dict[str, Any]]]:
+def head_roles(weights: Weights, kind: str, *, needed: Needed | None = None) -> list[list[dict[str, Any]]]:
     """For each layer and head of `weights` (layers, heads, rows, columns): `{"role", "value", "text"}`."""
-    return [[_described(head, kind, end_dropped, needed) for head in layer] for layer in weights]
+    return [[_described(head, kind, needed) for head in layer] for layer in weights]
 
 
-def _described(head: Weights, kind: str, end_dropped: bool, needed: Needed | None) -> dict[str, Any]:
-    role, value = name_role(measures(head, kind, end_dropped=end_dropped, needed=needed))
+def _described(head: Weights, kind: str, needed: Needed | None) -> dict[str, Any]:
+    role, value = name_role(measures(head, kind, needed=needed))
     return {"role": role, "value": round(value, 4), "text": f"{TEXTS[role]} {value:.2f}"}
 
 
@@ -86,14 +84,13 @@ def measures(
     head: Weights,
     kind: str,
     *,
-    end_dropped: bool = False,
     needed: Needed | None = None,
     columns: Columns | None = None,
 ) -> dict[str, float]:
     """The number of each role in the table for one head (rows, columns)."""
     measured = {"spread": _spread(head, causal=kind == "decoder_self")}
     if kind == "cross":
-        inner = head if end_dropped else head[:, :-1]
+        inner = head[:, :-1]
         if needed is not None and inner.shape[1]:
             measured["aligns"] = _found(inner, needed)
     else:
@@ -103,9 +100,9 @@ def measures(
         measured["next"] = _mean(np.diagonal(head, 1))
     if kind == "decoder_self":
         measured["start"] = _mean(head[1:, 0])
-    elif not end_dropped and head.shape[1] > 1:
+    elif head.shape[1] > 1:
         measured["end"] = _mean(head[:, -1])
-    measured["single"] = _single(head, kind, end_dropped)
+    measured["single"] = _single(head, kind)
     later = head[1:] if kind == "decoder_self" else head
     for name, some in (columns or {}).items():
         measured[name] = _mean(later[:, list(some)].sum(axis=1))
@@ -120,10 +117,10 @@ def _found(weights: Weights, needed: Needed) -> float:
     return sum(found) / len(found) if found else 0.0
 
 
-def _single(head: Weights, kind: str, end_dropped: bool) -> float:
+def _single(head: Weights, kind: str) -> float:
     """The number of `single`. Start and end are excluded, as they have their own roles; so are later tokens of a
     decoder, to which not every row may attend."""
-    columns = head[1:, 1:2] if kind == "decoder_self" else head if end_dropped else head[:, :-1]
+    columns = head[1:, 1:2] if kind == "decoder_self" else head[:, :-1]
     return float(columns.mean(axis=0).max()) if columns.size and len(head) > 2 else 0.0
 
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
 from limelight.inspection.probe import attentions_of
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Seq2Seq, device_of
 from limelight.models.transformer.model import Transformer
 
 Heads = Mapping[str, Sequence[float] | Tensor]
@@ -24,6 +24,21 @@ def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
 def head_counts(model: nn.Module) -> dict[str, int]:
     """The attentions of a model by their names, with their numbers of heads."""
     return {name: getattr(attention, "heads", 1) for name, attention in attentions_of(model).items()}
+
+
+def head_factors(model: nn.Module, changed: Mapping[str, Mapping[int, float]]) -> dict[str, Tensor]:
+    """For an `Intervention`: factors of the heads of some attentions, 1 for others. Raises `UserError` for an
+    attention or a head that the model does not have."""
+    counts, made = head_counts(model), dict[str, Tensor]()
+    for name, given in changed.items():
+        if name not in counts:
+            raise UserError(f"unknown attention {name!r}; the model has {', '.join(counts) or 'none'}")
+        made[name] = torch.ones(counts[name], device=device_of(model))
+        for head, value in given.items():
+            if not 0 <= int(head) < counts[name]:
+                raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
+            made[name][int(head)] = value
+    return made
 
 
 def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,8 +35,6 @@ MAX_PICTURE = 40.0  # inches; 6,000 pixels at 150 dpi, which every viewer can op
 DOTS_PER_INCH = 150
 
 _ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
-
-PictureForm = Literal["png", "svg", "pdf"]
 
 
 class Panel(NamedTuple):
@@ -106,8 +104,9 @@ def draw(
     return figure
 
 
-def picture_bytes(figure: "Figure", form: PictureForm) -> bytes:
-    """The finished picture. The same figure gives the same bytes; in SVG and PDF, labels stay text."""
+def picture_bytes(figure: "Figure", form: str) -> bytes:
+    """The finished picture as `png`, `svg` or `pdf`. The same figure gives the same bytes; in the last two labels stay
+    text."""
     from matplotlib import rc_context
 
     content = io.BytesIO()

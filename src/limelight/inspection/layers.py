@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -20,19 +19,7 @@ from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.forward_pass import transformer_of
 from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import Seq2Seq, eval_mode
-from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.model import TransformerMemory
-
-
-class States(NamedTuple):
-    """The vectors between the layers for a sentence pair, before a final normalization."""
-
-    encoder: npt.NDArray[np.float32]
-    """(layers, source tokens, width), the end included. Layer 0 are the embeddings of a Transformer; a recurrent model
-    has one layer, the annotations."""
-    decoder: npt.NDArray[np.float32]
-    """(layers, target tokens, width), likewise: the vectors from which each token, and the end, is predicted. A
-    recurrent model has one layer, the states of its top layer."""
 
 
 class LayerTranslation(NamedTuple):
@@ -55,23 +42,6 @@ class LayerPrediction(NamedTuple):
     """That of the given token."""
 
 
-def states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> States:
-    """The states of encoder and decoder for a source and a given target; ids are without start and end.
-
-    Raises `UserError` for models without encoder and decoder.
-    """
-    if isinstance(model, Recurrent):
-        with eval_mode(model) as device:
-            batch = model.batch([source_ids], [target_ids]).to(device)
-            memory = model.encode(batch.source, batch.source_valid)
-            state, tops = model.start(memory), []
-            for ids in batch.target_in.split(1, dim=1):
-                _, state = model.step(ids, state)
-                tops.append(state.top)
-            return States(_array(memory.annotations), _array(torch.cat(tops, dim=1)))
-    return States(*map(_array, _states(model, source_ids, target_ids)))
-
-
 def _states(
     model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], intervention: Intervention | None = None
 ) -> list[Tensor]:
@@ -80,10 +50,6 @@ def _states(
     with eval_mode(model) as device, probe(model, intervention, states=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
     return [torch.cat(seen.stack(side)) for side in ("encoder", "decoder")]
-
-
-def _array(layers: Tensor) -> npt.NDArray[np.float32]:
-    return layers.float().cpu().numpy()
 
 
 def encoder_lens(

@@ -117,7 +117,7 @@ def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[st
         "causal": name == "decoder_self",
         "mean": packed(_mean(attention, name, off)),
         "thumbnails": packed(thumbnails(weights), "uint8"),
-        "descriptions": head_roles(weights, name, end_dropped=attention.end_dropped, needed=needed),
+        "descriptions": head_roles(weights, name, needed=needed),
     }
 
 

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+from rich.text import Text
 
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
@@ -44,13 +46,10 @@ def text_picture(
     keys; each row ends with its largest weight and that key. A map that is too wide is continued below. The last line
     is the legend. Raises `UserError` for an unknown kind, layer or head, or a width below `NARROWEST`.
     """
-    rows, columns = attention.labels(kind)
     weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
-    picture = shade(weights, rows, columns, may_attend=may_attend, width=width, shades=shades)
+    picture = shade(weights, *attention.labels(kind), may_attend=may_attend, width=width, shades=shades)
     title = attention.title(kind, layer=layer, heads=heads)
-    if shades.isascii():
-        title = title.replace("→", "->")
-    return "\n".join([*(part for line in title.split("\n") for part in _wrap(line, width)), "", picture])
+    return "\n".join([*_wrapped(title.replace("→", "->") if shades.isascii() else title, width), "", picture])
 
 
 def shade(
@@ -71,67 +70,33 @@ def shade(
     if not rows or not columns:
         raise UserError("there is nothing to draw: a side of this map has no tokens")
     peak = float(weights.max())
-    # Equal steps from 0 to the largest weight.
+    # Equal steps from 0 to the largest weight. The faintest is a single character, so that the others stand out.
     levels = np.minimum(weights / (peak or 1.0) * len(shades), len(shades) - 1).astype(np.int64)
     if may_attend is not None:
         levels[~may_attend] = -1
-    drawn = [*(_block(shade, level) for level, shade in enumerate(shades)), " " * CELL]
-    cells = [[drawn[level] for level in row] for row in levels.tolist()]
-    legend = [""]
-    for level, sign in enumerate(drawn[:-1]):
-        entry = f"{sign.rstrip()} from {peak * level / len(shades):.2f}"
-        joined = f"{legend[-1]}   {entry}".strip()
-        legend[-1:] = [joined] if len(joined) <= width else [legend[-1], entry]
-    return "\n".join([*_parts(weights, cells, rows, columns, width), *legend])
-
-
-def _parts(
-    weights: npt.NDArray[np.float32],
-    cells: Sequence[Sequence[str]],
-    rows: Sequence[str],
-    columns: Sequence[str],
-    width: int,
-) -> list[str]:
-    """The lines of a picture: as many columns as fit, then the next ones below, with a blank line after each part.
-
-    The largest weight of a row is named only in the part with its cell.
-    """
-    label = min(max(map(cell_len, rows)), width // 4)
+    drawn = [shades[0].ljust(CELL), *(sign * CELL for sign in shades[1:]), " " * CELL]
+    legend = "   ".join(
+        f"{sign.rstrip()}\xa0from\xa0{peak * level / len(shades):.2f}" for level, sign in enumerate(drawn[:-1])
+    )
     best = weights.argmax(axis=1).tolist()
-    notes = [_note(float(row[most]), columns[most]) for row, most in zip(weights, best, strict=True)]
-    side = min(max(map(cell_len, notes)), width // 3)
-    at_once = (width - label - side - 2) // CELL
-    lines: list[str] = []
-    for first in range(0, len(columns), at_once):
+    notes = [
+        f"{row[most]:4.0%} {columns[most]}" if row[most] > 0 else "" for row, most in zip(weights, best, strict=True)
+    ]
+    label, side = min(max(map(cell_len, rows)), width // 4), min(max(map(cell_len, notes)), width // 3)
+    at_once, lines = (width - label - side - 2) // CELL, list[str]()
+    for first in range(0, len(columns), at_once):  # as many columns as fit, then the next ones below
         last = first + at_once
         lines += [" " * (label + 1) + line for line in _header(columns[first:last])]
-        for row, drawn, note, most in zip(rows, cells, notes, best, strict=True):
-            here = _cut(note, side) if first <= most < last else ""
-            lines.append(f"{_cut(row, label)} {''.join(drawn[first:last])} {here}".rstrip())
+        for row, cells, note, most in zip(rows, levels[:, first:last].tolist(), notes, best, strict=True):
+            here = _cut(note, side) if first <= most < last else ""  # beside its cell
+            lines.append(f"{_cut(row, label)} {''.join(drawn[level] for level in cells)} {here}".rstrip())
         lines.append("")
-    return lines
+    return "\n".join([*lines, *(line.replace("\xa0", " ") for line in _wrapped(legend, width))])
 
 
-def _note(weight: float, column: str) -> str:
-    return f"{weight:4.0%} {column}" if weight > 0 else ""
-
-
-def _block(shade: str, level: int) -> str:
-    """A cell of a shade. The faintest is a single character, so that the others stand out."""
-    return shade * CELL if level else shade + " " * (CELL - 1)
-
-
-def _wrap(text: str, width: int) -> list[str]:
+def _wrapped(text: str, width: int) -> list[str]:
     """Lines of at most `width` columns, broken at spaces if possible."""
-    lines = [""]
-    for word in text.split():
-        for part in chop_cells(word, width):
-            joined = f"{lines[-1]} {part}" if lines[-1] else part
-            if cell_len(joined) <= width:
-                lines[-1] = joined
-            else:
-                lines.append(part)
-    return lines
+    return [line.plain.rstrip() for line in Text(text).wrap(Console(width=width), width)]
 
 
 def _header(columns: Sequence[str]) -> list[str]:
@@ -155,6 +120,6 @@ def _upright(text: str) -> list[str]:
 
 def _cut(text: str, width: int) -> str:
     """The text in exactly `width` columns; longer text is truncated with an ellipsis."""
-    if cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
-    return set_cell_size(text, width)
+    shown = Text(text)
+    shown.truncate(width, overflow="ellipsis", pad=True)
+    return shown.plain

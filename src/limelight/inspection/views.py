@@ -1,57 +1,19 @@
-"""Attention maps, and other numbers with labels, as files; the suffix determines the format.
+"""Attention maps as files; the suffix determines the format. `.png`, `.svg` and `.pdf` are pictures (matplotlib)."""
 
-A view has one or more panels of numbers. `.png`, `.svg` and `.pdf` are pictures (matplotlib), `.json` has the numbers.
-"""
-
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from limelight.errors import UserError
 from limelight.files import write_output
 from limelight.inspection.attention_map import AttentionMap
-from limelight.inspection.heatmap import Panel, PictureForm, draw, picture_bytes
+from limelight.inspection.heatmap import Panel, draw, picture_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURES = (".png", ".svg", ".pdf")
 ENDINGS = (*PICTURES, ".json")
-VERSION = 1
-
-
-@dataclass(frozen=True)
-class View:
-    """What one file shows."""
-
-    name: str
-    """Of the measure, such as `attention`."""
-    title: str
-    panels: Sequence[Panel]
-    notes: Mapping[str, Any] = field(default_factory=dict)
-    """More for the JSON."""
-
-    def to_json(self) -> str:
-        """`format`, `version`, `title`, the notes, and `panels` with `name`, `rows`, `columns` and `values`."""
-        values = {"format": f"limelight.{self.name}", "version": VERSION, "title": self.title, **self.notes}
-        panels = [{**each._asdict(), "values": each.values.tolist()} for each in self.panels]
-        return json.dumps(values | {"panels": panels}, ensure_ascii=False, indent=1) + "\n"
-
-
-def save_view(view: View, path: str | Path, *, theme: str = "dark") -> None:
-    """Write a view; the suffix determines the format. The file is written atomically.
-
-    In pictures values are shown from 0 to 1. Raises `UserError` for another suffix, a path that cannot be written, an
-    unknown theme, or if matplotlib is missing for a picture.
-    """
-    ending = ending_of(path, ENDINGS)
-    if ending in PICTURES:
-        figure = draw([[panel] for panel in view.panels], title=view.title, theme=theme)
-        write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
-    else:
-        write_output(path, view.to_json().encode())
 
 
 def ending_of(path: str | Path, endings: Sequence[str]) -> str:
@@ -111,10 +73,10 @@ def save(
         attention.to_html(path, theme=theme)
     else:
         figure = draw_average(attention, kind, layer=layer, heads=heads, theme=theme)
-        write_output(path, picture_bytes(figure, cast(PictureForm, ending[1:])))
+        write_output(path, picture_bytes(figure, ending[1:]))
 
 
 def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross", theme: str = "dark") -> None:
     """Write every layer and head of one kind as one picture, `.png`, `.svg` or `.pdf`. Errors as in `save`."""
     ending = ending_of(path, PICTURES)
-    write_output(path, picture_bytes(draw_grid(attention, kind, theme=theme), cast(PictureForm, ending[1:])))
+    write_output(path, picture_bytes(draw_grid(attention, kind, theme=theme), ending[1:]))

@@ -83,21 +83,21 @@ GENERATE = Use(
     LanguageModel,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:LanguageModeling",
-    pipeline="limelight.pipelines.load:make_generator",
+    pipeline="limelight.pipelines.generator:make_generator",
     command="limelight.cli.generate:generate",
 )
 FILL = Use(
     MaskedModel,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:Masked",
-    pipeline="limelight.pipelines.load:make_mask_filler",
+    pipeline="limelight.pipelines.encoders:make_mask_filler",
     command="limelight.cli.generate:fill",
 )
 CLASSIFY = Use(
     Classifier,
     prepare="limelight.preparation.plain_text:prepare_labels",
     task="limelight.training.tasks.language:Labels",
-    pipeline="limelight.pipelines.load:make_classifier",
+    pipeline="limelight.pipelines.encoders:make_classifier",
     command="limelight.cli.generate:classify",
 )
 

@@ -31,7 +31,7 @@ from limelight.inspection.coverage import with_coverage
 from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import Phrases, PhraseTokens
+from limelight.pipelines.phrases import PhraseTokens
 from limelight.pipelines.translation import Translation, Word
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
@@ -290,13 +290,13 @@ class Codec:
         )
 
     @cached_property
-    def phrase_tokens(self) -> PhraseTokens:
+    def _phrases(self) -> PhraseTokens:
         """Phrases as tokens of the target vocabulary."""
         return PhraseTokens(self.tokenizers.target)
 
-    def constraints(self, phrases: Phrases) -> Constraints:
+    def constraints(self, include: Sequence[Sequence[str]], exclude: Sequence[str]) -> Constraints:
         """Phrases as constraints of a request. Raises `UserError` for a phrase without tokens in the vocabulary."""
-        return self.phrase_tokens.constraints(phrases) if any(phrases) else FREE
+        return self._phrases.constraints(include, exclude) if include or exclude else FREE
 
     @cached_property
     def _spelled(self) -> frozenset[int]:

@@ -6,21 +6,17 @@ references (`evaluation/confidence.py`).
 """
 
 import math
-import re
 from collections.abc import Sequence
 
 from limelight.decoding.request import Hypothesis
 from limelight.pipelines.translation import Word
 from limelight.storage.tables import Confidence
-from limelight.text.marking import MARK
 from limelight.tokens import Tokenizer
 
 LEAST = -20.0
 """Lower bound of log-probabilities."""
 DOUBTFUL = math.log(0.5)
 """Log-probability below which a word is doubtful."""
-_PART = re.compile(rf"{MARK.pattern}|[^\s{MARK.pattern[1:-1]}]+")
-_MARK_BESIDE = re.compile(rf"{MARK.pattern}\S|\S{MARK.pattern}")
 SENTENCE_FEATURES = (
     "mean",
     "mean squared",
@@ -82,31 +78,15 @@ def word_features(
 def features_of(
     tokenizer: Tokenizer, source: str, text: str, hypothesis: Hypothesis
 ) -> tuple[list[float], list[list[float]]]:
-    """The features of a sentence and of its words; none of words if these cannot be determined from the tokens."""
+    """The features of a sentence and of its words; none of words if these are not those of the tokens, as where a
+    placeholder is next to punctuation."""
     tokens = hypothesis.log_probabilities
     words, least = word_log_probabilities(tokenizer, hypothesis)
     sentence = sentence_features(source, text, words, tokens)
     texts = text.split()
-    words, least = _beside_marks(text, words, least)
     if len(texts) != len(words):
         return sentence, []
     return sentence, word_features(words, least, texts, sentence[0])
-
-
-def _beside_marks(text: str, words: list[float], least: list[float]) -> tuple[list[float], list[float]]:
-    """The values of words that spaces delimit, of marked text: tokens of a placeholder are words of their own, also
-    where punctuation is next to it."""
-    parts = list(_PART.finditer(text)) if _MARK_BESIDE.search(text) else []
-    if len(parts) != len(words):
-        return words, least
-    joined, end = list[tuple[float, float]](), -1
-    for part, word, low in zip(parts, words, least, strict=True):
-        if part.start() == end:
-            joined[-1] = joined[-1][0] + word, min(joined[-1][1], low)
-        else:
-            joined.append((word, low))
-        end = part.end()
-    return [word for word, _ in joined], [low for _, low in joined]
 
 
 def estimated(

@@ -1,4 +1,5 @@
-"""Explanations of a translation for the page: weights, decoding steps, beam search, attention computations.
+"""Explanations of a translation for the page: weights, decoding steps, beam search, attention computations, and what
+the weights do.
 
 Every result is a pure function of the translator and the question (text, direction, tokens, changed heads), so a server
 needs no state between two requests.
@@ -7,15 +8,12 @@ needs no state between two requests.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from limelight.batching.batch import Batch
-from limelight.config import Direction
-from limelight.decoding.request import Request
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
@@ -23,7 +21,7 @@ from limelight.inspection.contributions import followed, of_parts
 from limelight.inspection.erasure import Rows, erasures, needed_words
 from limelight.inspection.forward_pass import forward_pass, has_parts
 from limelight.inspection.head_roles import Needed
-from limelight.inspection.heads import head_counts
+from limelight.inspection.heads import head_factors
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
@@ -36,7 +34,7 @@ from limelight.models.interface import eval_mode
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.patch import patch_texts
 from limelight.pipelines.translator import Translator
-from limelight.tokens import UNKNOWN, Tokenizer, Tokenizers
+from limelight.tokens import UNKNOWN, Tokenizer
 from limelight.tokens.tokenizer import is_control
 
 MAX_TOKENS = 200
@@ -45,7 +43,7 @@ MAX_ERASED = 600
 """Maximum source words * target tokens for which each word is left out once, to find heads that align: a third of the
 time of an explanation."""
 MAX_MEASURED = 4000
-"""The same for `measured`, where somebody has asked for it."""
+"""The same for `measures`, where somebody has asked for it."""
 MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
 
@@ -69,132 +67,222 @@ class Question:
     """Temperatures of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
 
 
-class Asked(NamedTuple):
-    """A question in tokens."""
+class Explanation:
+    """A question in tokens, and its answers as values for JSON. All but `document`, `heads` and `whole` need a target.
 
-    tokenizers: Tokenizers
-    request: Request
-    intervention: Intervention
+    Raises `UserError` for a blank text, a text that is too long, an ensemble, a direction that the model does not have,
+    and unknown heads.
+    """
+
+    def __init__(self, translator: Translator, question: Question) -> None:
+        self.translator, self.question, self.model = translator, question, translator.model
+        languages: Any = {"source_lang": question.source_lang, "target_lang": question.target_lang}
+        (part,) = translator.prepare([question.text], beam_size=question.beam_size, **languages)
+        if part.request is None:
+            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
+        self.tokenizers = translator.tokenizers_of(part.direction)
+        prefix = (*question.prefix, *_forced(self.tokenizers.target, question.forced))
+        self.source, self.target = part.request.source[:-1], question.target or ()
+        tokens = max(len(part.request.source), len(self.target), len(prefix))
+        if tokens > MAX_TOKENS:
+            raise UserError(
+                f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one"
+            )
+        for token in self.target:
+            if not 0 <= token < self.model.output_size or token == self.model.end_id:
+                raise UserError(f"the target has the id {token}, which is not a target token of this model")
+        # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
+        self.request = replace(part.request, prefix=prefix, shortlist=None)
+        self.change = intervention_of(translator, question)
 
     @property
-    def source(self) -> Sequence[int]:
-        """The source without its end."""
-        return self.request.source[:-1]
+    def words(self) -> list[list[int]]:
+        """The word of each source token, none for a tag: tags are no words of a text."""
+        tokenizer = self.tokenizers.source
+        named = zip(tokenizer.pieces(self.source), tokenizer.word_of(self.source), strict=True)
+        return [[] if is_control(piece) else [word] for piece, word in named]
 
-    def pair(self, translator: Translator, question: Question) -> Batch:
-        """The source and the given target as a batch."""
-        return translator.model.batch([self.source], [question.target or ()])
+    def weights(self) -> AttentionMap:
+        """The attention map, with the changes of the question."""
+        with probe(self.model, self.change):
+            seen = attention_map(self.model, self.tokenizers, self.question.text, self.target, source_ids=self.source)
+        return replace(seen, model=self.translator.name)
+
+    def document(self, *, every_head: bool = False) -> dict[str, Any]:
+        """The page's document, with `steps`, `beam` and `translation`. With a given target there is no search and no
+        `beam`."""
+        model, question, own, tree = self.model, self.question, self.tokenizers.target, None
+        with probe(model, self.change):
+            if question.target is None:
+                hypotheses, tree = beam_tree(model, own, self.request)
+                self.target = hypotheses[0].ids
+            steps = decoding_steps(model, own, self._pair, self.target)
+        seen = self.weights()
+        needed, roles = self._needed(seen), self.translator.head_roles
+        document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=roles)
+        if needed is not None:
+            document["alignment"] = [list(tokens) for tokens in needed]
+        document["steps"] = steps
+        document["translation"] = {
+            "text": seen.target_text,
+            "ids": list(self.target),
+            "log_probability": sum(step["chosen"]["log_probability"] for step in steps),
+            "prefix": list(self.request.prefix),
+            "off": {name: list(heads) for name, heads in question.off.items()},
+            "temperature": {
+                name: {str(head): value for head, value in given.items()}
+                for name, given in question.temperature.items()
+            },
+        }
+        return document if tree is None else document | {"beam": tree}
+
+    def heads(self) -> dict[str, Any]:
+        """The document with the weights of every head, and without the beam, which is as large."""
+        document = self.document(every_head=True)
+        document.pop("beam", None)
+        return document
+
+    def whole(self) -> dict[str, Any]:
+        """The document of a file that works without a server: with every head, all measures, and the computations of
+        the head that aligns best."""
+        document = self.document(every_head=True)
+        document["measures"], document["layers"], document["map"] = self.measures(), self.layers(), self.map()
+        cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
+        if cross is not None:
+            roles = {
+                (layer, head): (role["role"] == "aligns", role["value"])
+                for layer, heads in enumerate(cross["descriptions"])
+                for head, role in enumerate(heads)
+            }
+            layer, head = max(roles, key=lambda place: roles[place])
+            rows = range(len(document["steps"]))
+            first, *others = found = [self.look_up("cross", layer, head, row) for row in rows]
+            for each in others:  # keys and values are those of the source, whatever the row
+                for name in ("keys", "values"):
+                    if each[name] == first[name]:
+                        del each[name]
+            document["look_ups"] = {f"cross/{layer}/{head}/{row}": each for row, each in enumerate(found)}
+        return document
+
+    def _needed(self, seen: AttentionMap) -> Needed | None:
+        """The source tokens that each target token needs: those of the word with which the model's alignment heads link
+        it, or, without such heads, those found by erasure. None for a long sentence."""
+        own, count, size = self.words, max(seen.source_words, default=0), len(self.target)
+        if not seen.cross.size:
+            return None
+        if heads := self.translator.alignment_heads:
+            pair = TokenizedPair(self.source, self.target, own, [[token] for token in range(size)], (count, size))
+            linked = best_sources(between_words(seen.cross.astype(np.float64), pair), heads)
+            return [*([token for token, words in enumerate(own) if word in words] for word in linked), []]
+        if count * (size + 1) > MAX_ERASED:
+            return None
+        return needed_words(self.model, Rows(self.source, self.target, own, count))
+
+    def measures(self) -> dict[str, Any]:
+        """What weights do not say: `erasure`, `contributions` and `shares`.
+
+        `erasure` is (target tokens, source words), log p(token) minus the same without the word (`inspection.erasure`);
+        it is missing for a long sentence. `contributions` and `shares` are those of Transformers
+        (`inspection.contributions`).
+        """
+        found = dict[str, Any]()
+        if self._word_count * (len(self.target) + 1) <= MAX_MEASURED:
+            found["erasure"] = packed(self.erasures())
+        if has_parts(self.model):
+            parts = forward_pass(self.model, self.source, self.target, intervention=self.change)
+            found["contributions"] = {
+                kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
+                for kind, each in of_parts(parts).items()
+            }
+            found["shares"] = {name: packed(each) for name, each in followed(parts)._asdict().items()}
+        return found
+
+    @property
+    def _word_count(self) -> int:
+        return len(set(self.tokenizers.source.word_of(self.source)))
+
+    def erasures(self) -> npt.NDArray[np.float64]:
+        """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
+        with probe(self.model, self.change):
+            return erasures(self.model, Rows(self.source, self.target, self.words, self._word_count)).T
+
+    def layers(self) -> dict[str, Any]:
+        """What can be read from each layer (`inspection.layers`); empty for other models than Transformers."""
+        own, model = self.tokenizers.target, self.model
+        if not isinstance(model, Transformer):
+            return {}
+        # Lower layers often repeat a word without end: the rest of that would take most of the time.
+        length = min(self.request.settings.max_length(len(self.source)), len(self.target) + 5)
+        read = encoder_lens(model, self.source, max_length=length, intervention=self.change)
+        predicted = decoder_lens(model, self.source, self.target, intervention=self.change)
+        return {
+            "encoder": [
+                {"text": own.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
+                for each in read
+            ],
+            "decoder": [
+                [
+                    candidate(own, each.best, math.log(each.best_probability), end=model.end_id)
+                    | {"chosen": each.probability}
+                    for each in row
+                ]
+                for row in predicted
+            ],
+        }
+
+    def head_weights(self, kind: str, layer: int, head: int) -> dict[str, Any]:
+        """The weights of one head in float32."""
+        return packed(self.weights().average(kind, layer=layer, heads=head))
+
+    def look_up(self, kind: str, layer: int, head: int, row: int) -> dict[str, Any]:
+        """The numbers of one attention computation, see `inspection.look_up`."""
+        place: Any = {"kind": kind, "layer": layer, "head": head, "row": row}
+        return look_up(self.model, self.source, self.target, intervention=self.change, **place)
+
+    def map(self) -> dict[str, Any]:
+        """The map of the model, see `inspection.model_map`."""
+        return model_map(self.model, self._pair, self.change)
+
+    def inside(self, side: str, layer: int, place: int) -> dict[str, Any]:
+        """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
+        found = inside(self.model, self._pair, side, layer, place, self.change)
+        own, end = self.tokenizers.target, self.model.end_id
+        return found | {
+            "raised": [
+                {"text": candidate(own, token, 0.0, end=end)["text"], "value": value}
+                for token, value in found.get("raised", ())
+            ]
+        }
+
+    def distribution(self, row: int) -> dict[str, Any]:
+        """The log-probabilities of all tokens at a target position."""
+        with eval_mode(self.model) as device, probe(self.model, self.change):
+            features = self.model(self._pair.to(device))[0]
+            if not 0 <= row < len(features):
+                raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
+            return packed(self.model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
+
+    @property
+    def _pair(self) -> Batch:
+        """The source and the target as a batch."""
+        return self.model.batch([self.source], [self.target])
+
+    def patch(self, other: str) -> dict[str, Any]:
+        """The effects of patching the text into another one, see `pipelines/patch.py`."""
+        question = self.question
+        languages: Any = {"source_lang": question.source_lang, "target_lang": question.target_lang}
+        return patch_texts(self.translator, question.text, other, **languages).values()
 
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
-    """The page's document of a translation, with `steps`, `beam` and `translation`.
-
-    With a given target there is no search and no `beam`. Raises `UserError` for a blank text, a text that is too long,
-    an ensemble, a direction that the model does not have, and unknown heads.
-    """
-    asked = _asked(translator, question)
-    model, target, tree = translator.model, question.target, None
-    with probe(model, asked.intervention):
-        if target is None:
-            hypotheses, tree = beam_tree(model, asked.tokenizers.target, asked.request)
-            target = hypotheses[0].ids
-        seen = _map(translator, question, asked, target)
-        steps = decoding_steps(model, asked.tokenizers.target, model.batch([asked.source], [target]), target)
-    needed = _needed(translator, asked, seen, target)
-    document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=translator.head_roles)
-    if needed is not None:
-        document["alignment"] = [list(tokens) for tokens in needed]
-    document["steps"] = steps
-    document["translation"] = {
-        "text": seen.target_text,
-        "ids": list(target),
-        "log_probability": sum(step["chosen"]["log_probability"] for step in steps),
-        "prefix": list(asked.request.prefix),
-        "off": {name: list(heads) for name, heads in question.off.items()},
-        "temperature": {
-            name: {str(head): value for head, value in given.items()} for name, given in question.temperature.items()
-        },
-    }
-    return document if tree is None else document | {"beam": tree}
+    """The page's document of a translation, see `Explanation.document`."""
+    return Explanation(translator, question).document(every_head=every_head)
 
 
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
-    """The explanation as one HTML file that works without a server: with every head, and the computations of the head
-    that aligns best. Raises `UserError` as `explain` does."""
+    """The explanation as one HTML file that works without a server, see `Explanation.whole`."""
     require_theme(theme)
-    return standalone_page(explain_whole(translator, question), theme=theme)
-
-
-def explain_whole(translator: Translator, question: Question) -> dict[str, Any]:
-    """The document of such a file."""
-    document = explain(translator, question, every_head=True)
-    given = replace(question, target=document["translation"]["ids"])
-    document["measures"], document["layers"] = measured(translator, given), layers_of(translator, given)
-    document["map"] = map_of(translator, given)
-    cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
-    if cross is not None:
-        heads = ((layer, head) for layer in range(cross["layers"]) for head in range(cross["heads"]))
-
-        def alignment(place: tuple[int, int]) -> tuple[bool, float]:
-            role = cross["descriptions"][place[0]][place[1]]
-            return role["role"] == "aligns", role["value"]
-
-        layer, head = max(heads, key=alignment)
-        document["look_ups"] = {
-            f"cross/{layer}/{head}/{row}": look_up_in(translator, given, "cross", layer, head, row)
-            for row in range(len(document["steps"]))
-        }
-        first, *others = document["look_ups"].values()
-        for name in ("keys", "values"):  # those of the source, whatever the row
-            for each in others:
-                if each[name] == first[name]:
-                    del each[name]
-    return document
-
-
-def _needed(translator: Translator, asked: Asked, seen: AttentionMap, target: Sequence[int]) -> Needed | None:
-    """The source tokens that each target token needs: those of the word with which the model's alignment heads link it,
-    or, without such heads, those found by erasure. None for a long sentence."""
-    source, own = asked.source, words_of(asked.tokenizers.source, asked.source)
-    count = max(seen.source_words, default=0)
-    if not seen.cross.size:
-        return None
-    if translator.alignment_heads:
-        pair = TokenizedPair(source, target, own, [[token] for token in range(len(target))], (count, len(target)))
-        linked = best_sources(between_words(seen.cross.astype(np.float64), pair), translator.alignment_heads)
-        return [*([token for token, words in enumerate(own) if word in words] for word in linked), []]
-    if count * (len(target) + 1) > MAX_ERASED:
-        return None
-    return needed_words(translator.model, Rows(source, target, own, count))
-
-
-def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[list[int]]:
-    """The word of each token, none for a tag: tags are no words of a text."""
-    named = zip(tokenizer.pieces(ids), tokenizer.word_of(ids), strict=True)
-    return [[] if is_control(piece) else [word] for piece, word in named]
-
-
-def measured(translator: Translator, question: Question) -> dict[str, Any]:
-    """What weights do not say, as values for JSON: `erasure`, `contributions` and `shares`.
-
-    The question has to have a target. `erasure` is (target tokens, source words), log p(token) minus the same without
-    the word (`inspection.erasure`); it is missing for a long sentence. `contributions` and `shares` are those of
-    Transformers (`inspection.contributions`). Raises `UserError` as `explain` does.
-    """
-    asked, target, found = _asked(translator, question), question.target or (), dict[str, Any]()
-    count = len(set(asked.tokenizers.source.word_of(asked.source)))
-    if count * (len(target) + 1) <= MAX_MEASURED:
-        rows = Rows(asked.source, target, words_of(asked.tokenizers.source, asked.source), count)
-        with probe(translator.model, asked.intervention):
-            found["erasure"] = packed(erasures(translator.model, rows).T)
-    if has_parts(translator.model):
-        parts = forward_pass(translator.model, asked.source, target, intervention=asked.intervention)
-        found["contributions"] = {
-            kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
-            for kind, each in of_parts(parts).items()
-        }
-        found["shares"] = {name: packed(each) for name, each in followed(parts)._asdict().items()}
-    return found
+    return standalone_page(Explanation(translator, question).whole(), theme=theme)
 
 
 def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -204,123 +292,14 @@ def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return found
 
 
-def layers_of(translator: Translator, question: Question) -> dict[str, Any]:
-    """What can be read from each layer (`inspection.layers`), as values for JSON; empty for other models than
-    Transformers. The question has to have a target. Raises `UserError` as `explain` does."""
-    asked, target, model = _asked(translator, question), question.target or (), translator.model
-    if not isinstance(model, Transformer):
-        return {}
-    own = asked.tokenizers.target
-    # Lower layers often repeat a word without end: the rest of that would take most of the time.
-    length = min(asked.request.settings.max_length(len(asked.source)), len(target) + 5)
-    read = encoder_lens(model, asked.source, max_length=length, intervention=asked.intervention)
-    predicted = decoder_lens(model, asked.source, target, intervention=asked.intervention)
-    return {
-        "encoder": [
-            {"text": own.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
-            for each in read
-        ],
-        "decoder": [
-            [
-                candidate(own, each.best, math.log(each.best_probability), end=model.end_id)
-                | {"chosen": each.probability}
-                for each in row
-            ]
-            for row in predicted
-        ],
-    }
-
-
-def head_weights(translator: Translator, question: Question, kind: str, layer: int, head: int) -> dict[str, Any]:
-    """The weights of one head in float32. The question has to have a target. Raises `UserError` as `explain` does."""
-    asked = _asked(translator, question)
-    with probe(translator.model, asked.intervention):
-        seen = _map(translator, question, asked, question.target or ())
-    return packed(seen.average(kind, layer=layer, heads=head))
-
-
-def look_up_in(
-    translator: Translator, question: Question, kind: str, layer: int, head: int, row: int
-) -> dict[str, Any]:
-    """The numbers of one attention computation, see `inspection.look_up`. The question has to have a target."""
-    asked = _asked(translator, question)
-    target, change = question.target or (), asked.intervention
-    return look_up(
-        translator.model, asked.source, target, kind=kind, layer=layer, head=head, row=row, intervention=change
-    )
-
-
-def map_of(translator: Translator, question: Question) -> dict[str, Any]:
-    """The map of the model, see `inspection.model_map`. The question has to have a target."""
-    asked = _asked(translator, question)
-    return model_map(translator.model, asked.pair(translator, question), asked.intervention)
-
-
-def inside_of(translator: Translator, question: Question, side: str, layer: int, place: int) -> dict[str, Any]:
-    """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
-    asked = _asked(translator, question)
-    found = inside(translator.model, asked.pair(translator, question), side, layer, place, asked.intervention)
-    own, end = asked.tokenizers.target, translator.model.end_id
-    return found | {
-        "raised": [
-            {"text": candidate(own, token, 0.0, end=end)["text"], "value": value}
-            for token, value in found.get("raised", ())
-        ]
-    }
-
-
-def distribution(translator: Translator, question: Question, row: int) -> dict[str, Any]:
-    """The log-probabilities of all tokens at a target position. The question has to have a target."""
-    asked, model = _asked(translator, question), translator.model
-    with eval_mode(model) as device, probe(model, asked.intervention):
-        features = model(asked.pair(translator, question).to(device))[0]
-        if not 0 <= row < len(features):
-            raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
-        return packed(model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
-
-
 def intervention_of(translator: Translator, question: Question) -> Intervention:
-    """Switched-off heads and temperatures. Raises `UserError` for an unknown attention or
-    head, and for a temperature out of bounds."""
-    counts = head_counts(translator.model)
-
-    def factors(name: str, given: Mapping[int, float]) -> torch.Tensor:
-        if name not in counts:
-            raise UserError(f"unknown attention {name!r}; the model has {', '.join(counts) or 'none'}")
-        made = torch.ones(counts[name], device=translator.device)
-        for head, value in given.items():
-            if not 0 <= int(head) < counts[name]:
-                raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
-            made[int(head)] = value
-        return made
-
+    """Switched-off heads and temperatures. Raises `UserError` for an unknown attention or head, and for a temperature
+    out of bounds."""
     for value in (value for given in question.temperature.values() for value in given.values()):
         if not MIN_TEMPERATURE <= value <= MAX_TEMPERATURE:
             raise UserError(f"a temperature must be from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}, not {value}")
-    return Intervention(
-        {name: factors(name, dict.fromkeys(heads, 0.0)) for name, heads in question.off.items()},
-        {name: factors(name, given) for name, given in question.temperature.items()},
-    )
-
-
-def _asked(translator: Translator, question: Question) -> Asked:
-    source, target = question.source_lang, question.target_lang
-    (prepared,) = translator.prepare(
-        [question.text], source_lang=source, target_lang=target, beam_size=question.beam_size
-    )
-    if prepared.request is None:
-        raise UserError("the text is blank: there is nothing to attend to; give a sentence")
-    tokenizers = translator.towards(Direction(source, target))
-    prefix = (*question.prefix, *_forced(tokenizers.target, question.forced))
-    tokens = max(len(prepared.request.source), len(question.target or ()), len(prefix))
-    if tokens > MAX_TOKENS:
-        raise UserError(f"the sentence has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
-    for token in question.target or ():
-        if not 0 <= token < translator.model.output_size or token == translator.model.end_id:
-            raise UserError(f"the target has the id {token}, which is not a target token of this model")
-    # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
-    request = replace(prepared.request, prefix=prefix, shortlist=None)
-    return Asked(tokenizers, request, intervention_of(translator, question))
+    off = {name: dict.fromkeys(heads, 0.0) for name, heads in question.off.items()}
+    return Intervention(head_factors(translator.model, off), head_factors(translator.model, question.temperature))
 
 
 def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -331,34 +310,18 @@ def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
     return ids
 
 
-def _map(translator: Translator, question: Question, asked: Asked, target: Sequence[int]) -> AttentionMap:
-    seen = attention_map(translator.model, asked.tokenizers, question.text, target, source_ids=asked.source)
-    return replace(seen, model=translator.name)
-
-
-def _explain_heads(translator: Translator, question: Question) -> dict[str, Any]:
-    document = explain(translator, question, every_head=True)
-    document.pop("beam", None)  # it is as large as the weights, and only the main translation shows it
-    return document
-
-
-def _patch(translator: Translator, question: Question, other: str) -> dict[str, Any]:
-    source, target = question.source_lang or None, question.target_lang or None
-    return patch_texts(translator, question.text, other, source_lang=source, target_lang=target).values()
-
-
 ANSWERS: dict[str, Callable[..., Any]] = {
-    "explain": explain,
-    "explain_whole": explain_whole,
-    "explain_heads": _explain_heads,
-    "head_weights": head_weights,
-    "look_up": look_up_in,
-    "measures": measured,
-    "patch": _patch,
-    "layers": layers_of,
-    "map": map_of,
-    "inside": inside_of,
-    "distribution": distribution,
+    "explain": Explanation.document,
+    "explain_whole": Explanation.whole,
+    "explain_heads": Explanation.heads,
+    "head_weights": Explanation.head_weights,
+    "look_up": Explanation.look_up,
+    "measures": Explanation.measures,
+    "patch": Explanation.patch,
+    "layers": Explanation.layers,
+    "map": Explanation.map,
+    "inside": Explanation.inside,
+    "distribution": Explanation.distribution,
 }
 """Explanations that a service offers, by name."""
 
@@ -369,4 +332,5 @@ _FURTHER = ("kind", "side", "layer", "head", "row", "place", "other")
 def answer(name: str, translator: Translator, text: str, options: Mapping[str, Any]) -> Any:
     """An explanation, with the fields of the question and the further arguments from the JSON of a request."""
     question = Question(text, **{key: value for key, value in options.items() if key in _ASKED})
-    return ANSWERS[name](translator, question, **{key: options[key] for key in _FURTHER if key in options})
+    further = {key: options[key] for key in _FURTHER if key in options}
+    return ANSWERS[name](Explanation(translator, question), **further)

@@ -11,9 +11,9 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.look_up import decoding_steps
 from limelight.inspection.page_data import packed, page_document
+from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain import MAX_TOKENS
 from limelight.pipelines.generator import Generated, TextGenerator
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.tokens.text import encode_text
 
 GUESSES = 8

@@ -5,20 +5,21 @@ as soon as it is certain: only whole characters, and nothing that may begin a st
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 
-from limelight.config import RecurrentLanguageModelConfig, RunConfig
+from limelight.config import RecurrentLanguageModelConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.inference.prepare import prepare
+from limelight.inference.prepare import prepare, search_precision
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
 from limelight.models.interface import LanguageModel, device_of, eval_mode, longest_sequence
+from limelight.storage.model import StoredModel
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.text import decode_text, encode_text
 
@@ -293,6 +294,10 @@ class _Draft:
         return Growth(self.sample, text, whole)
 
 
-def window_of(config: RunConfig) -> int | None:
-    """The context length of a language model in tokens; None for a recurrent one."""
-    return None if isinstance(config.model, RecurrentLanguageModelConfig) else config.batching.block
+def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
+    """The text generator of a stored language model; its window is the length of the texts it was trained with."""
+    [one] = stored
+    window = None if isinstance(one.config.model, RecurrentLanguageModelConfig) else one.config.batching.block
+    model = cast(LanguageModel, one.model)
+    precision = precision or search_precision(one.config.weights, device_of(model))
+    return TextGenerator(model, one.tokenizers, window=window, precision=precision)

@@ -18,8 +18,7 @@ from limelight.inference.prepare import search_precision
 from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, resolve, use_of
-from limelight.models.interface import LanguageModel, Seq2Seq
-from limelight.models.transformer import halves
+from limelight.models.interface import Seq2Seq, device_of
 from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
 from limelight.pipelines.translator import Translator
@@ -29,9 +28,8 @@ from limelight.storage.tables import Confidence, Roles, read_detector, read_shor
 from limelight.tokens import Tokenizers
 
 if TYPE_CHECKING:
-    from limelight.pipelines.classifier import Classifier
+    from limelight.pipelines.encoders import Classifier, MaskFiller
     from limelight.pipelines.generator import TextGenerator
-    from limelight.pipelines.mask_filler import MaskFiller
 
 Folders = str | Path | Sequence[str | Path]
 
@@ -141,7 +139,7 @@ def make_translator(
         models[0] if len(models) == 1 else Ensemble(models),
         first.tokenizers,
         first.config.decoding,
-        precision=_precision(first, precision),
+        precision=precision or search_precision(first.config.weights, device_of(models[0])),
         shortlist=read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None,
         threads=threads,
         directions=directions_of(first.config.data),
@@ -169,35 +167,6 @@ def _optional(consequence: str) -> Iterator[None]:
         yield
     except UserError as error:
         warnings.warn(f"{error}; {consequence}", stacklevel=6)
-
-
-def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
-    """The text generator of a stored language model."""
-    from limelight.pipelines.generator import TextGenerator, window_of
-
-    [one] = stored
-    model, window = cast(LanguageModel, one.model), window_of(one.config)
-    return TextGenerator(model, one.tokenizers, window=window, precision=_precision(one, precision))
-
-
-def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
-    """The mask filler of a stored masked model."""
-    from limelight.pipelines.mask_filler import MaskFiller
-
-    [one] = stored
-    return MaskFiller(cast(halves.MaskedModel, one.model), one.tokenizers.source)
-
-
-def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
-    """The classifier of a stored one."""
-    from limelight.pipelines.classifier import Classifier
-
-    [one] = stored
-    return Classifier(cast(halves.Classifier, one.model), one.tokenizers.source)
-
-
-def _precision(stored: StoredModel, asked: str | None) -> str:
-    return asked or search_precision(stored.config.weights, next(stored.model.parameters()).device)
 
 
 def _require_alike(first: StoredModel, other: StoredModel) -> None:

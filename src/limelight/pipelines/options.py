@@ -12,10 +12,10 @@ from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
 from limelight.formats.translation_memory import TranslationMemories, TranslationMemory
-from limelight.pipelines.phrases import NO_PHRASES, WIDTH, Phrases
+from limelight.pipelines.phrases import WIDTH, excluded
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
-from limelight.text.protectors import DEFAULT, Protector, find_spans, pattern
+from limelight.text.protectors import DEFAULT, Protector, pattern
 
 
 class TextOptions(SearchOptions, total=False):
@@ -33,9 +33,7 @@ class TextOptions(SearchOptions, total=False):
     glossary: terms and their required translations.
     memory: segments that were translated before. Those with the same source are reused, and not searched; the most
         similar ones are in `Translation.matches`. A memory of another direction has none.
-    must_include: phrases that each translation has to contain literally; `"lamp|lamps"` is a phrase with two forms, of
-        which one has to occur. A text is one sentence then.
-    must_not_include: phrases that a translation must not contain.
+    must_not_include: phrases that a translation must not contain; `"lamp|lamps"` are two of them.
     pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
         Default: True. False refuses such a text.
     formality: `formal` or `informal`: the form of address, for a model that was trained with it, else an error;
@@ -52,7 +50,6 @@ class TextOptions(SearchOptions, total=False):
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
     memory: TranslationMemory | TranslationMemories | None
-    must_include: Sequence[str] | None
     must_not_include: Sequence[str] | None
     pivot: bool
     formality: str | None
@@ -84,9 +81,9 @@ class Options:
     """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
     memory: TranslationMemory | TranslationMemories | None = None
-    phrases: Phrases = NO_PHRASES
+    exclude: tuple[str, ...] = ()
     constraints: Constraints = FREE
-    """`phrases` as tokens."""
+    """Phrases to exclude, and those of terms, as tokens."""
     draft: SearchSettings = field(default_factory=SearchSettings)
     """The search for the text in a language between: for one translation, without samples."""
     beam_given: bool = False
@@ -96,21 +93,16 @@ class Options:
     def of(cls, config: DecodingConfig, asked: TextOptions, *, protects: bool) -> Options:
         """The model's defaults with what is asked for; `protects` is the default of `protect`.
 
-        Raises `UserError` as `search_settings` does, and for phrases together with a glossary.
+        Raises `UserError` as `search_settings` and `excluded` do.
         """
         own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
         searched = {name: value for name, value in asked.items() if name not in own}
-        search, phrases = search_settings(config, cast(SearchOptions, searched)), NO_PHRASES
+        search = search_settings(config, cast(SearchOptions, searched))
         of_many = {"n_best", "sampling", *(["beam_size"] if search.sampling is not None else [])}
         once = {name: value for name, value in searched.items() if name not in of_many}
-        include, exclude, glossary = asked.get("must_include"), asked.get("must_not_include"), asked.get("glossary")
-        if include or exclude:
-            phrases = Phrases.of(include, exclude)
-        if include and glossary is not None:
-            raise UserError("must_include and a glossary exclude each other: name the phrases in the glossary")
         target, form = split_form(asked.get("target_lang") or "")
         guards = asked.get("guards")
-        made = cls(
+        return cls(
             search,
             draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
             beam_given=asked.get("beam_size") is not None,
@@ -123,11 +115,11 @@ class Options:
             formality=_formality(asked.get("formality") or (form and f"prefer_{form}")),
             domain=asked.get("domain") or "",
             detected=bool(asked.get("detected")) or not asked.get("source_lang"),
-            protectors=_protectors(asked.get("protect"), phrases, default=protects),
-            glossary=glossary,
+            protectors=_protectors(asked.get("protect"), default=protects),
+            glossary=asked.get("glossary"),
             memory=asked.get("memory"),
+            exclude=excluded(asked.get("must_not_include")),
         )
-        return made.with_phrases(phrases)
 
     def checks(self, direction: Direction | None) -> bool:
         """Whether translations of a direction are checked. A task other than translation has outputs whose numbers,
@@ -139,12 +131,10 @@ class Options:
         carries = is_between_languages(direction) if self.carries is None else self.carries
         return DEFAULT if carries else ()
 
-    def with_phrases(self, phrases: Phrases, constraints: Constraints = FREE) -> Options:
-        """The same for a search with phrases, with a wider beam if some have to be included."""
-        search = self.search
-        if phrases.include and not self.beam_given and search.sampling is None:
-            search = replace(search, beam_size=max(WIDTH, search.beam_size))
-        return replace(self, search=search, phrases=phrases, constraints=constraints)
+    def with_terms(self, constraints: Constraints) -> Options:
+        """The same for a search for terms, with a wider beam."""
+        width = self.search.beam_size if self.beam_given else max(WIDTH, self.search.beam_size)
+        return replace(self, search=replace(self.search, beam_size=width), constraints=constraints)
 
 
 FORMALITIES = ("formal", "informal", "prefer_formal", "prefer_informal")
@@ -164,15 +154,9 @@ def is_between_languages(direction: Direction | None) -> bool:
     return source != target and source != UNNAMED["source"] and target != UNNAMED["target"]
 
 
-def _protectors(
-    asked: bool | Sequence[str | Protector] | None, phrases: Phrases, *, default: bool
-) -> tuple[Protector, ...] | None:
-    """The protectors of a call; None for the default ones. A phrase that has to be in a translation and would be
-    protected in its source excludes the default ones: it would occur twice."""
+def _protectors(asked: bool | Sequence[str | Protector] | None, *, default: bool) -> tuple[Protector, ...] | None:
+    """The protectors of a call; None for the default ones."""
     if isinstance(asked, bool) or asked is None:
-        forms = [form for forms in phrases.include for form in forms]
-        if asked is None and any(find_spans(form, DEFAULT) for form in forms):
-            return ()
         return DEFAULT if asked else None if asked is None and default else ()
     if isinstance(asked, str):
         raise UserError(f"protect is a list of expressions: write [{asked!r}]")

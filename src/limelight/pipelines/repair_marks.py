@@ -9,9 +9,9 @@ around the words that attend more to the inside of the pair than to the outside.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -42,23 +42,20 @@ _MARK = re.compile(rf"(?: (?={MARK.pattern} ))?({MARK.pattern})")
 
 
 class Attended(NamedTuple):
-    """A translation with the attention weights of its tokens. A slot is a possible place for marks."""
+    """A translation with the attention weights of its tokens."""
 
     parts: tuple[str, ...]
-    """The words and marks of the translation: part i is between the slots i and i + 1."""
+    """The words and marks of the translation."""
     rows: tuple[int, ...]
-    """The number of tokens before each slot."""
+    """The number of tokens before each part, and of all tokens."""
     weights: Weights
     """(target tokens, source tokens), without the ends."""
     marks: dict[int, int]
     """Number of a placeholder -> index of the source token after it."""
 
 
-Place = tuple[int, int]
-"""The number of a slot, and the number of inserted marks before the place in this slot."""
-
-Inserted = tuple[tuple[int, ...], ...]
-"""The numbers of the marks that are inserted in each slot."""
+Items = list[str | int]
+"""The parts of a translation, with the numbers of inserted marks between them."""
 
 
 def repair(codec: Codec, source: MarkedSentence, translation: Translation, direction: Direction | None) -> Translation:
@@ -87,30 +84,33 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
 def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]) -> str:
     """The translation with these placeholders inserted. It must not have them yet.
 
-    A pair of tags is inserted around words if both are missing; if one is present, it is not moved.
+    A pair of tags is inserted around words if both are missing; if one is present, it is not moved. Of the places that
+    leave all marks nested and in order the best one is taken, or the best of all if there are none.
     """
-    inserted: Inserted = ((),) * len(attended.rows)
+    items: Items = [*attended.parts]
     for number in sorted(wanted, key=lambda number: -_reach(number, spans, attended)):
-        partner = spans[number].partner
-        both = spans[number].role in ("open", "close") and partner in wanted
-        if both and spans[number].role == "close":
-            continue  # inserted together with the opening tag
-        if both:
-            options = (
-                _with(_with(inserted, end, partner), begin, number)
-                for begin, end in _around(attended, inserted, number, partner)
-            )
-        else:
-            options = (_with(inserted, place, number) for place in _between(attended, inserted, number))
-        tried = list[Inserted]()
-        for option in options:
-            tried.append(option)
-            if not find_misplaced(_order(attended, option), spans):
-                break
-        else:
-            tried = tried[:1]
-        inserted = tried[-1]
-    return _written(attended, inserted, spans)
+        span = spans[number]
+        if span.role not in ("open", "close") or span.partner not in wanted:
+            options = ([*items[:at], number, *items[at:]] for at in _between(attended, items, number))
+        elif span.role == "open":
+            both = _around(attended, items, number, span.partner)
+            options = ([*items[:at], number, *items[at:end], span.partner, *items[end:]] for at, end in both)
+        else:  # inserted together with the opening tag
+            continue
+        items = _first_in_order(options, spans)
+    return _written(items, spans)
+
+
+def _first_in_order(options: Iterable[Items], spans: Sequence[Span]) -> Items:
+    """The first option whose marks are nested and in order, or the first of all."""
+    best: Items | None = None
+    for option in options:
+        order = [each for item in option for each in ([item] if isinstance(item, int) else _numbers(item))]
+        if not find_misplaced(order, spans):
+            return option
+        best = best or option
+    assert best is not None  # every text has a place
+    return best
 
 
 def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:
@@ -122,27 +122,32 @@ def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:
     return abs(attended.marks[partner] - attended.marks[number]) if partner in attended.marks else 0
 
 
-def _between(attended: Attended, inserted: Inserted, number: int) -> Iterator[Place]:
+def _rows(attended: Attended, items: Items) -> npt.NDArray[np.int64]:
+    """The number of tokens before each item, and of all."""
+    counts = accumulate((isinstance(item, str) for item in items), initial=0)
+    return np.array([attended.rows[count] for count in counts])
+
+
+def _between(attended: Attended, items: Items, number: int) -> Iterator[int]:
     """All places, in order of how well they separate the text before a placeholder from the text after it."""
-    here = attended.marks[number]
+    here, rows = attended.marks[number], _rows(attended, items)
     tokens = np.arange(attended.weights.shape[1], dtype=np.float32)
     weights = attended.weights * np.exp2(-np.abs(tokens + 0.5 - here) / NEAR)
     before = _sums(weights[:, :here].sum(axis=1) - weights[:, here:].sum(axis=1))
-    places = _places(inserted)
-    yield from sorted(places, key=lambda place: -before[attended.rows[place[0]]])
+    return iter(np.argsort(-before[rows], kind="stable").tolist())
 
 
-def _around(attended: Attended, inserted: Inserted, number: int, partner: int) -> Iterator[tuple[Place, Place]]:
+def _around(attended: Attended, items: Items, number: int, partner: int) -> Iterator[tuple[int, int]]:
     """Places before and after the words inside a pair of tags: those with words and with the most attention to the
     inside come first; at the end places for a pair without text."""
-    places = _places(inserted)
-    slots = np.array([slot for slot, _ in places])
     inside = attended.weights[:, attended.marks[number] : attended.marks[partner]].sum(axis=1)
-    before = _sums(2 * inside - attended.weights.sum(axis=1))[np.array(attended.rows)[slots]]
-    words = _sums(np.array([any(map(str.isalnum, part)) for part in attended.parts]))[slots]
-    begins, ends = np.nonzero(slots[:, None] < slots)
+    before = _sums(2 * inside - attended.weights.sum(axis=1))[_rows(attended, items)]
+    words = _sums(np.array([isinstance(item, str) and any(map(str.isalnum, item)) for item in items]))
+    parts = _sums(np.array([isinstance(item, str) for item in items]))
+    begins, ends = np.nonzero(parts[:, None] < parts)
     order = np.lexsort((-(before[ends] - before[begins]), words[ends] == words[begins]))
-    return chain(((places[begins[each]], places[ends[each]]) for each in order), ((place, place) for place in places))
+    pairs = zip(begins[order].tolist(), ends[order].tolist(), strict=True)
+    return chain(pairs, ((place, place) for place in range(len(items) + 1)))
 
 
 def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
@@ -150,40 +155,25 @@ def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
-def _places(inserted: Inserted) -> list[Place]:
-    return [(slot, count) for slot, numbers in enumerate(inserted) for count in range(len(numbers) + 1)]
-
-
-def _with(inserted: Inserted, place: Place, number: int) -> Inserted:
-    slot, count = place
-    numbers = inserted[slot]
-    return (*inserted[:slot], (*numbers[:count], number, *numbers[count:]), *inserted[slot + 1 :])
-
-
 def _numbers(text: str) -> list[int]:
     return [mark_number(mark) for mark in MARK.findall(text)]
 
 
-def _order(attended: Attended, inserted: Inserted) -> list[int]:
-    """The numbers of all marks, in the order of the text."""
-    parts = (*attended.parts, "")
-    return [number for here, part in zip(inserted, parts, strict=True) for number in (*here, *_numbers(part))]
-
-
-def _written(attended: Attended, inserted: Inserted, spans: Sequence[Span]) -> str:
+def _written(items: Items, spans: Sequence[Span]) -> str:
     """The text with its inserted marks. The space between two words is put on the side of a mark where its span has one
     in the source."""
-    text = ""
-    for numbers, part in zip(inserted, (*attended.parts, ""), strict=True):
-        right = part
-        for number in numbers:
-            span = spans[number]
-            spaced = (right.startswith(" ") or text.endswith(" ")) and span.role != "space"
-            text, right = text.rstrip(" "), right.lstrip(" ")
-            before = spaced and bool(text) and (span.left == " " or (span.right != " " and span.role != "close"))
-            after = spaced and (span.right == " " or not before)
-            text += " " * before + placeholder(number) + " " * after
-        text += right
+    text, parts = "", iter([*(item for item in items if isinstance(item, str)), ""])
+    right = next(parts)
+    for item in items:
+        if isinstance(item, str):
+            text, right = text + right, next(parts)
+            continue
+        span = spans[item]
+        spaced = (right.startswith(" ") or text.endswith(" ")) and span.role != "space"
+        text, right = text.rstrip(" "), right.lstrip(" ")
+        before = spaced and bool(text) and (span.left == " " or (span.right != " " and span.role != "close"))
+        after = spaced and (span.right == " " or not before)
+        text += " " * before + placeholder(item) + " " * after
     return text.strip()
 
 
@@ -235,7 +225,8 @@ def _attended(
 
 
 def _parts(codec: Codec, text: str, ids: Sequence[int]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The words and marks of a text, divided only between tokens, and the number of tokens before each slot."""
+    """The words and marks of a text, divided only between tokens, and the number of tokens before each of them and of
+    all."""
     tokenizer = codec.tokenizers.target
     words, whole = tokenizer.word_of(ids), word_spans(text)
     parts, rows, end = list[str](), [0], 0

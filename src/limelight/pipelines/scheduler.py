@@ -160,54 +160,47 @@ def _work(engine: Engine, queue: Queue) -> None:
                 requests.submit(job, ask)
         if not engine.busy:
             return
-        for ended in requests.step(first=False):
-            if ended.error is not None:
-                raise ended.error
-
-
-class Searched(NamedTuple):
-    """A request that has ended."""
-
-    number: int
-    error: Exception | None
-    following: int | None
-    """The number of the next request of its sentence."""
+        for _, error in requests.step(first=False):
+            if error is not None:
+                raise error
 
 
 class Requests:
-    """The requests of jobs that an engine has."""
+    """The requests of jobs that an engine has, by their owners."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._asked: dict[int, tuple[AnyJob, Ask]] = {}
+        self._asked: dict[int, tuple[AnyJob, Ask, int]] = {}
 
-    def submit(self, job: AnyJob, ask: Ask, *, first: bool = False) -> int:
-        """Hand the engine a request of a job; returns its number."""
-        number = self._engine.submit(ask.request, first=first)
-        self._asked[number] = job, ask
-        return number
+    def submit(self, job: AnyJob, ask: Ask, owner: int = 0, *, first: bool = False) -> None:
+        """Hand the engine a request of a job."""
+        self._asked[self._engine.submit(ask.request, first=first)] = job, ask, owner
 
-    def cancel(self, number: int) -> None:
-        """Take a request back."""
-        if self._asked.pop(number, None) is not None:
+    def count(self, owner: int) -> int:
+        """The number of requests of an owner."""
+        return sum(each[-1] == owner for each in self._asked.values())
+
+    def cancel(self, owner: int) -> None:
+        """Take all requests of an owner back."""
+        for number in [number for number, each in self._asked.items() if each[-1] == owner]:
+            del self._asked[number]
             self._engine.cancel(number)
 
-    def step(self, *, first: bool) -> Iterator[Searched]:
-        """A step of the engine. Jobs receive hypotheses, and their next requests are submitted, `first` before those
-        that wait."""
+    def step(self, *, first: bool) -> Iterator[tuple[int, Exception | None]]:
+        """A step of the engine; yields the owner of each request that has ended, and its error. Jobs receive
+        hypotheses, and their next requests are submitted, `first` before those that wait."""
         for outcome in self._engine.step():
             if outcome.id not in self._asked:
                 continue
-            job, ask = self._asked.pop(outcome.id)
-            following = None
+            job, ask, owner = self._asked.pop(outcome.id)
             try:
                 if outcome.error is not None:
                     job.fail(outcome.error)
-                elif (asked := job.receive(ask, outcome.hypotheses)) is not None:
-                    following = self.submit(job, asked, first=first)
+                elif (following := job.receive(ask, outcome.hypotheses)) is not None:
+                    self.submit(job, following, owner, first=first)
             except Exception as error:
                 job.fail(error)
-            yield Searched(outcome.id, outcome.error, following)
+            yield owner, outcome.error
 
 
 @dataclass(eq=False, slots=True)
@@ -220,8 +213,6 @@ class Task:
     begun: int = 0
     jobs: dict[int, AnyJob] = field(default_factory=dict)
     """Jobs that have begun, by their places."""
-    asked: set[int] = field(default_factory=set)
-    """The numbers of its requests that the engine has."""
 
 
 class Ended(NamedTuple):
@@ -246,8 +237,6 @@ class Scheduler:
     def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
         self._requests, self._clock = Requests(engine), clock
         self._tasks: dict[int, Task] = {}
-        self._task_of: dict[int, int] = {}
-        """The number of the task of each request."""
         self._changed = dict[int, None]()
         """Tasks that are new, or whose requests have ended."""
         self._last_short = -math.inf
@@ -264,32 +253,23 @@ class Scheduler:
 
     def cancel(self, number: int) -> None:
         """Leave a task undone; nothing if there is none of this number."""
-        task = self._tasks.pop(number, None)
-        for each in task.asked if task is not None else ():
-            del self._task_of[each]
-            self._requests.cancel(each)
+        self._tasks.pop(number, None)
+        self._requests.cancel(number)
 
     def step(self) -> list[Ended]:
         """One step of the engine; returns what has ended. A job that fails ends its task."""
         if not all(task.long for task in self._tasks.values()):
             self._last_short = self._clock()
         ended = self._advance()
-        for number, _, following in self._requests.step(first=True):
-            owner = self._task_of.pop(number)
-            asked = self._tasks[owner].asked
-            asked.remove(number)
-            if following is not None:
-                self._task_of[following] = owner
-                asked.add(following)
-            self._changed[owner] = None
+        self._changed |= dict.fromkeys(owner for owner, _ in self._requests.step(first=True))
         return ended + self._advance()
 
-    def _room(self, task: Task) -> int:
+    def _room(self, number: int, task: Task) -> int:
         """The number of further requests that a task may have in the engine."""
         most = AT_A_TIME
         if task.long and self._clock() - self._last_short < SHORT_SECONDS:
             most = max(1, BESIDE // sum(each.long for each in self._tasks.values()))
-        return most - len(task.asked)
+        return max(0, most - self._requests.count(number))
 
     def _advance(self) -> list[Ended]:
         """Hand the engine the next requests of the changed tasks; returns what has ended."""
@@ -307,7 +287,7 @@ class Scheduler:
                 if job.error is not None:
                     self.cancel(number)
                     return
-            if self._room(task) <= 0:
+            if not self._room(number, task):
                 return
             further = next(task.coming, None)
             if further is None:
@@ -320,9 +300,7 @@ class Scheduler:
 
     def _hand_over(self, number: int, task: Task, job: AnyJob) -> None:
         try:
-            for ask in job.take(max(0, self._room(task))):
-                asked = self._requests.submit(job, ask)
-                self._task_of[asked] = number
-                task.asked.add(asked)
+            for ask in job.take(self._room(number, task)):
+                self._requests.submit(job, ask, number)
         except Exception as error:
             job.fail(error)

@@ -22,7 +22,7 @@ from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.guards import guarded, in_capitals
 from limelight.pipelines.job import Steps
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import NO_PHRASES, Phrases
+from limelight.pipelines.phrases import has_phrase
 from limelight.pipelines.repair_marks import repair
 from limelight.pipelines.translation import Translation
 from limelight.text.checks import is_capitals
@@ -31,8 +31,8 @@ from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mar
 from limelight.text.plan import MarkedSentence, model_input
 from limelight.text.spans import Span
 
-OF_MARKS = ("placeholder lost", "phrase missing")
-"""Warnings of a marked sentence that say nothing of the text: lost placeholders are put back, and phrases are terms."""
+PLACEHOLDER_LOST = "placeholder lost"
+"""A warning of a marked sentence that says nothing of the text: lost placeholders are put back."""
 MAX_PLAIN = 40
 """Maximum length of a span that the model reads as it is: a longer one takes many steps."""
 
@@ -56,7 +56,7 @@ class Sentence:
         if len(legs) < 2:
             return (yield from self._by_terms())
         source, part = self.source, self.part
-        plain = replace(self.options, search=self.options.draft, phrases=NO_PHRASES, constraints=FREE)
+        plain = replace(self.options, search=self.options.draft, exclude=(), constraints=FREE)
         first = Part(source.sent, legs[0], "", part.place, bool(source.spans) and has_marks(source.sent))
         draft = (yield from Sentence(self.codec, source._replace(terms=()), first, plain)._by_terms())[0]
         sent = model_input(draft.text, source.spans)
@@ -75,9 +75,9 @@ class Sentence:
         if options.search.sampling is not None or not any(each.unused for each in found[:n_best]):
             return found
         languages, again = names_of(self.part.direction), list[Translation]()
-        phrases = Phrases(tuple(phrases_of(source.terms, found[0].text, languages[1])))
-        with suppress(UserError):  # a term without tokens in the vocabulary
-            asked = options.with_phrases(phrases, self.codec.constraints(phrases))
+        phrases = phrases_of(source.terms, found[0].text, languages[1])
+        with suppress(UserError):  # a term without tokens in the vocabulary, or with an excluded phrase
+            asked = options.with_terms(self.codec.constraints(phrases, options.exclude))
             for each in self._repaired((yield from self._guarded(asked))):
                 shorter = without_added_sentences(each.text, source.text, languages)
                 again.append(replace(each, unused=unused_targets(source.terms, shorter)))
@@ -97,8 +97,8 @@ class Sentence:
             found = yield from guarded(codec, asked, lambda each: self._search(each, options), first, self.source.spans)
         else:
             found = yield from self._search(asked, options)
-        if any(options.phrases):
-            found[0] = replace(found[0], warnings=(*found[0].warnings, *options.phrases.warnings(found[0].text)))
+        if any(has_phrase(found[0].text, phrase) for phrase in options.exclude):
+            found[0] = replace(found[0], warnings=(*found[0].warnings, "phrase not avoided"))
         return found
 
     def _plain(self, options: Options) -> Part | None:
@@ -106,7 +106,7 @@ class Sentence:
         does not hold or that have structure, and for searches after which there is no further one."""
         part, spans = self.part, self.source.spans
         numbers = [mark_number(mark) for mark in PLACEHOLDER.findall(part.text)]
-        is_final = options.search.n_best > 1 or options.search.sampling is not None or any(options.phrases)
+        is_final = options.search.n_best > 1 or options.search.sampling is not None or any(options.constraints)
         if not numbers or max(numbers) >= len(spans) or is_final or part.prefix or is_capitals(part.text):
             return None  # a mark without a span is the text's own
         for number in numbers:
@@ -116,23 +116,19 @@ class Sentence:
         return part._replace(text=text, marked=has_marks(text)) if self.codec.fits(text) else None
 
     def _search(self, part: Part, options: Options) -> Steps[list[Translation]]:
-        """The translations by one search, or several if an excluded phrase occurs in other tokens. The model reads a
-        source in capitals in sentence case, as its training text mostly is; capitals are put back."""
-        codec, phrases, text = self.codec, options.phrases, part.text
+        """The translations by one search. The model reads a source in capitals in sentence case, as its training text
+        mostly is; capitals are put back."""
+        codec, text = self.codec, part.text
         if part.request is None:
             return [codec.finish(part)]
         checked = options.checks(part.direction)
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
-        is_free = checked and not (part.request.prefix or any(phrases) or ANNOTATION.search(text))
+        is_free = checked and not (part.request.prefix or any(options.constraints) or ANNOTATION.search(text))
         capitals = is_free and is_capitals(text)
         asked = codec.recased(part) if capitals else part
         assert asked.request is not None
-        if any(phrases):
-            hypotheses = yield from codec.phrase_tokens.searched(asked.request, phrases)
-        else:
-            hypotheses = yield asked.request
-        best = codec.finish(asked, hypotheses)
+        best = codec.finish(asked, (yield asked.request))
         found = [replace(each, source=text) for each in (replace(best, alternatives=()), *best.alternatives)]
         return list(map(in_capitals, found)) if capitals else found
 
@@ -141,7 +137,7 @@ class Sentence:
         source = self.source
         if not (self.part.marked or source.spans or source.terms):
             return list(found)
-        warnings, repaired = tuple(name for name in found[0].warnings if name not in OF_MARKS), list[Translation]()
+        warnings, repaired = tuple(name for name in found[0].warnings if name != PLACEHOLDER_LOST), list[Translation]()
         for each in found:
             words = tuple(replace(word, text=with_spans(word.text, source.spans)) for word in each.words)
             whole = replace(repair(self.codec, source, each, self.part.direction), warnings=warnings, words=words)

@@ -101,7 +101,7 @@ class _Work:
         if options.checks(self._direction) and options.detected:
             self._other = other_language(codec.directions, codec.detector, bare, self._direction)
         same = unchanged(text.text, self._other, self._direction)
-        uses_memory = options.memory is not None and not (text.prefix or any(options.phrases))
+        uses_memory = options.memory is not None and not (text.prefix or options.exclude)
         self._memory = options.memory.of(*names_of(self._direction)) if uses_memory and options.memory else None
         self._matches = tuple(self._memory.find(text.text)) if self._memory and text.text.strip() else ()
         if same is not None:
@@ -121,7 +121,7 @@ class _Work:
         """What is carried through the translation: also numbers and signs where anything is."""
         options, direction = self._options, self._direction
         protected = options.default_protectors(direction) if options.protectors is None else options.protectors
-        if not (protected and self._codec.knows_placeholders) or options.phrases.has_digits:
+        if not (protected and self._codec.knows_placeholders):
             return protected
         carried = self._codec.carriers(direction)
         if options.glossary is not None:
@@ -130,11 +130,10 @@ class _Work:
 
     def _planned(self, protectors: Sequence[Protector]) -> Plan:
         codec, text, options, content = self._codec, self._text, self._options, self._text.text
-        whole = bool(text.prefix or options.phrases.include)
+        whole = bool(text.prefix)
         if whole and not codec.fits(content):
             raise UserError(
-                f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix or must_include it is one "
-                "sentence: split it"
+                f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix it is one sentence: split it"
             )
         if text.prefix and (count := len(codec.tokenizers.target.encode(text.prefix))) > MAX_TOKENS:
             size = f"{count:,} tokens ({len(text.prefix):,} characters)"

@@ -71,8 +71,8 @@ class Translator(Codec):
         Args:
             prefix: forced beginning of each translation, one for each text.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
-            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_include`,
-                `must_not_include`, `formality`, `domain`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
+            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_not_include`,
+                `formality`, `domain`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
                 `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
                 `SearchOptions`. The defaults are the model's own settings.
 
@@ -118,7 +118,7 @@ class Translator(Codec):
         if self.detector is None or made.source_lang:
             direction = self.choose("", made.source_lang, made.target_lang, pivot=made.pivot).direction
             self.tags_of(made, names_of(direction)[1])
-        return replace(made, constraints=self.constraints(made.phrases))
+        return replace(made, constraints=self.constraints((), made.exclude))
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
@@ -250,42 +250,23 @@ class Translator(Codec):
         made._prepare()
         return made
 
-    @overload
-    def align(  # type: ignore[overload-overlap]  # as for `translate`
-        self, source: str, target: str, *, source_lang: str | None = None, target_lang: str | None = None,
-        symmetrize: bool = True,
-    ) -> Links: ...  # fmt: skip
-    @overload
-    def align(
-        self, source: Sequence[str], target: Sequence[str], *, source_lang: str | None = None,
-        target_lang: str | None = None, symmetrize: bool = True,
-    ) -> list[Links]: ...  # fmt: skip
     def align(
         self,
-        source: str | Sequence[str],
-        target: str | Sequence[str],
+        source: str,
+        target: str,
         *,
         source_lang: str | None = None,
         target_lang: str | None = None,
         symmetrize: bool = True,
-    ) -> Links | list[Links]:
-        """The word alignment of a sentence and its translation, or of many: pairs of word numbers, counted from 0.
-
-        Words and punctuation are separated by spaces. See `AttentionAligner.align` for the method, `symmetrize` and
-        errors.
-        """
-        one = isinstance(source, str)
-        sides = [[side] if isinstance(side, str) else side for side in (source, target)]
-        if isinstance(target, str) is not one or len(sides[0]) != len(sides[1]):
-            raise UserError(f"{len(sides[0])} sources and {len(sides[1])} targets: give one target for each source")
+    ) -> Links:
+        """The word alignment of a sentence and its translation: pairs of word numbers, counted from 0. Words and
+        punctuation are separated by spaces. See `AttentionAligner.align`, which takes many pairs."""
         direction = find_direction(self.directions, source_lang or "", target_lang or "")
-        pairs = [(each.split(), other.split()) for each, other in zip(*sides, strict=True)]
-        found = self.aligner.align(pairs, direction, symmetrize=symmetrize)
-        return found[0] if one else found
+        return self.aligner.align([(source.split(), target.split())], direction, symmetrize=symmetrize)[0]
 
     @property
     def aligner(self) -> AttentionAligner:
-        """What `align` uses."""
+        """Aligns many pairs."""
         return AttentionAligner(self.model, self.towards, self.directions, self.alignment_heads)
 
 

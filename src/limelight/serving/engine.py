@@ -23,11 +23,11 @@ from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import TranslationMemories, TranslationMemory, open_memory
 from limelight.formats.unit import FormatError, Unit
 from limelight.models.interface import eval_mode
+from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain import ANSWERS, answer
 from limelight.pipelines.explain_text import explain_filled, explain_written, text_head
 from limelight.pipelines.generator import Growth, TextGenerator
 from limelight.pipelines.job import Text
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.scheduler import Ended, Scheduler
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import TextJob, Translator

@@ -19,10 +19,10 @@ from limelight.errors import RunError, UserError
 from limelight.formats.translation_memory import open_memories
 from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.models.families import choose_device
+from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain_text import explain_filled, explain_written
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
-from limelight.pipelines.mask_filler import MaskFiller
 from limelight.pipelines.options import TextOptions
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator

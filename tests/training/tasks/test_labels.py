@@ -10,7 +10,7 @@ from limelight.errors import UserError
 from limelight.evaluation.labels import score_labels
 from limelight.models.families import build_model
 from limelight.models.transformer import halves
-from limelight.pipelines.classifier import Classifier
+from limelight.pipelines.encoders import Classifier
 from limelight.preparation.plain_text import PreparedLabels, prepare_labels
 from limelight.training.tasks.language import Labels
 from limelight.training.tasks.task import Execution
