@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch import nn
 
-from limelight.errors import UserError
 from limelight.layers.feed_forward import FeedForward
 
 
@@ -22,8 +21,3 @@ def test_dropout_thins_the_inner_layer_in_training_only(seed: int) -> None:
     assert not torch.equal(layer(inputs), layer(inputs))
     layer.eval()
     assert torch.equal(layer(inputs), layer(inputs))
-
-
-def test_an_unknown_activation_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown activation 'step'; choose from relu, gelu, swish"):
-        FeedForward(7, 11, activation="step")

@@ -26,11 +26,6 @@ def test_sinusoids_stay_exact_far_out() -> None:
     assert sinusoids(50_001, 2)[-1, 0].item() == pytest.approx(math.sin(50_000), abs=1e-6)
 
 
-def test_an_unknown_layout_is_refused() -> None:
-    with pytest.raises(UserError, match="unknown layout of sinusoids 'diagonal'; choose from 'interleaved'"):
-        sinusoids(3, 4, layout="diagonal")
-
-
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])
 def test_sinusoidal_positions_grow_beyond_what_is_ready(layout: str, seed: int) -> None:
     positions = SinusoidalPositions(11, layout=layout, ready=3)

@@ -107,8 +107,10 @@ class SearchSettings:
         beam, n_best = self.beam_size, self.n_best
         if self.sampling is None and not 1 <= n_best <= beam:
             raise UserError(f"n_best must be from 1 to beam_size ({beam}), not {n_best}: use fewer, or a larger beam")
-        if self.sampling is not None and (beam != 1 or n_best < 1):
-            raise UserError(f"beam_size={beam}, n_best={n_best}: sampling has a beam_size of 1, and n_best draws")
+        if n_best < 1:
+            raise UserError(f"n_best must be at least 1, not {n_best}")
+        if self.sampling is not None and beam != 1:
+            raise UserError(f"beam_size={beam} and sampling exclude each other: either search or sample")
         for name, value in self.rules:
             RULES[name](value)
 

@@ -1,6 +1,7 @@
 """Embeddings of tokens and positions, the output projection, and row-wise int8 quantization."""
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -86,20 +87,36 @@ def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Floa
     angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
     if layout == "interleaved":
         table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
-    elif layout in ("halves", "inclusive"):
-        table = torch.cat([angles.sin(), angles.cos()], dim=-1)
     else:
-        raise UserError(f"unknown layout of sinusoids {layout!r}; choose from 'interleaved', 'halves' and 'inclusive'")
+        table = torch.cat([angles.sin(), angles.cos()], dim=-1)
     return table[:, :d_model].float()
 
 
-class SinusoidalPositions(nn.Module):
+class AddedPositions(nn.Module, ABC):
+    """Adds the row of each position in `table` to the embeddings."""
+
+    table: Tensor
+
+    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """Add positions 0, 1, ... along each row."""
+        return embedded + self.reach(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
+
+    def at(
+        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
+    ) -> Float[Tensor, "batch width model"]:
+        """Add to each row the vector of its position in `places`; `most` exceeds all of them."""
+        return embedded + self.reach(most, places)[places].to(embedded.dtype)[:, None]
+
+    @abstractmethod
+    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
+        """A table of `length` positions, or at least of those in `places`."""
+
+
+class SinusoidalPositions(AddedPositions):
     """Adds sinusoidal position encodings. There are no weights and no maximum length.
 
     The table is a cache: it is not stored with the model and grows on demand.
     """
-
-    table: Tensor
 
     def __init__(self, d_model: int, *, layout: str = "interleaved", ready: int = 256) -> None:
         super().__init__()
@@ -109,19 +126,8 @@ class SinusoidalPositions(nn.Module):
             "table", table if table.is_meta else sinusoids(ready, d_model, layout=layout), persistent=False
         )
 
-    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """Add positions 0, 1, ... along each row."""
-        return embedded + self._at_least(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
-
-    def at(
-        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
-    ) -> Float[Tensor, "batch width model"]:
-        """Add to each row the encoding of its position in `places`; `most` exceeds all of them."""
-        return embedded + self._at_least(most)[places].to(embedded.dtype)[:, None]
-
-    def _at_least(self, length: int) -> Float[Tensor, "_ model"]:
-        """A table of at least `length` positions. Callers use the returned table, as another thread may replace the
-        cached table by a shorter one."""
+    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
+        """Callers use the returned table, as another thread may replace the cached table by a shorter one."""
         table = self.table
         if length > table.shape[0]:
             with torch.inference_mode(False):  # a table grown while translating must still serve training
@@ -130,25 +136,18 @@ class SinusoidalPositions(nn.Module):
         return table
 
 
-class LearnedPositions(nn.Module):
+class LearnedPositions(AddedPositions):
     """One trained vector per position (Gehring et al. 2017); longer sequences are not supported."""
 
     def __init__(self, d_model: int, *, longest: int) -> None:
         super().__init__()
         self.table = nn.Parameter(draw_normal(longest, d_model, spread=d_model**-0.5))
 
-    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
-        """Add positions 0, 1, ... along each row. Raises `UserError` beyond the last trained position."""
-        self.require(embedded.shape[1])
-        return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
-
-    def at(
-        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
-    ) -> Float[Tensor, "batch width model"]:
-        """Add to each row the vector of its position in `places`; `most` exceeds all of them."""
-        if most > self.table.shape[0]:
-            self.require(int(places.max()) + 1)
-        return embedded + self.table[places].to(embedded.dtype)[:, None]
+    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
+        """Raises `UserError` beyond the last trained position."""
+        if length > self.table.shape[0]:
+            self.require(length if places is None else int(places.max()) + 1)
+        return self.table
 
     def require(self, length: int) -> None:
         """Raise `UserError` beyond the last trained position."""

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from limelight.config.models import FEED_FORWARDS
-from limelight.errors import UserError
 from limelight.shapes import Float
 
 _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -92,8 +91,6 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int, *, activation: str = "relu", dropout: float = 0.0) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise UserError(f"unknown activation {activation!r}; choose from {', '.join(ACTIVATIONS)}")
         self.inner = nn.Linear(d_model, d_ff)
         self.activation = ACTIVATIONS[activation]()
         self.dropout = Dropout(dropout)

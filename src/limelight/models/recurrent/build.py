@@ -59,7 +59,7 @@ def build_language_model(
     narrows = config.tie and config.hidden != config.embedding
     return RecurrentLanguageModel(
         TokenEmbedding(target_size, config.embedding, scale=False),
-        CellStack(_cells(config), dropout=config.dropout),
+        CellStack(_layers(config, config.embedding, config.layers), dropout=config.dropout),
         nn.Linear(config.hidden, config.embedding) if narrows else None,
         None if config.tie else output_layer(config.hidden, target_size),
         dropout=config.dropout,
@@ -67,14 +67,11 @@ def build_language_model(
     )
 
 
-def _cells(config: RecurrentLanguageModelConfig) -> nn.RNNBase:
+def _layers(
+    config: RecurrentConfig | RecurrentLanguageModelConfig, inputs: int, layers: int, *, bidirectional: bool = False
+) -> nn.RNNBase:
     return build_layers(
-        config.cell,
-        config.embedding,
-        config.hidden,
-        layers=config.layers,
-        bidirectional=False,
-        dropout=config.dropout,
+        config.cell, inputs, config.hidden, layers=layers, bidirectional=bidirectional, dropout=config.dropout
     )
 
 
@@ -89,14 +86,7 @@ def _features(config: RecurrentConfig) -> int:
 
 
 def _encoder(config: RecurrentConfig, embedding: TokenEmbedding) -> RecurrentEncoder:
-    layers = build_layers(
-        config.cell,
-        config.embedding,
-        config.hidden,
-        layers=config.encoder_layers,
-        bidirectional=config.bidirectional,
-        dropout=config.dropout,
-    )
+    layers = _layers(config, config.embedding, config.encoder_layers, bidirectional=config.bidirectional)
     narrow = nn.Linear(2 * config.hidden, config.hidden, bias=False) if _needs_one_width(config) else None
     return RecurrentEncoder(embedding, layers, narrow, dropout=config.dropout)
 
@@ -105,15 +95,7 @@ def _decoder(config: RecurrentConfig, features: int) -> RecurrentDecoder:
     summary = config.hidden * (2 if config.bidirectional else 1)
     context = config.hidden if _needs_one_width(config) else summary
     fed = {"fixed": context, "bahdanau": context, "luong": features if config.input_feeding else 0}[config.wiring]
-    layers = build_layers(
-        config.cell,
-        config.embedding + fed,
-        config.hidden,
-        layers=config.decoder_layers,
-        bidirectional=False,
-        dropout=config.dropout,
-    )
-    cells = CellStack(layers, dropout=config.dropout)
+    cells = CellStack(_layers(config, config.embedding + fed, config.decoder_layers), dropout=config.dropout)
     parts = KINDS[config.cell].state_parts
     bridge = Bridge(
         [nn.Linear(summary, config.decoder_layers * config.hidden) for _ in range(parts)], layers=config.decoder_layers

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
-from limelight.errors import UserError
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells
 from limelight.shapes import Float
@@ -67,13 +66,11 @@ KINDS = {
 def build_layers(
     kind: str, input_size: int, hidden: int, *, layers: int, bidirectional: bool, dropout: float
 ) -> nn.RNNBase:
-    """Torch's fused layers of this cell, with the batch first. Raises `UserError` for an unknown cell.
+    """Torch's fused layers of this cell, with the batch first.
 
     Recurrent weights are initialized as orthogonal (Saxe et al. 2014), biases as zero, and the LSTM's forget bias as
     one (Jozefowicz et al. 2015), so that gradients do not vanish over a sentence in the first updates.
     """
-    if kind not in KINDS:
-        raise UserError(f"unknown cell {kind!r}; choose from {', '.join(KINDS)}")
     between = dropout if layers > 1 else 0.0
     fused = KINDS[kind].fused(
         input_size, hidden, num_layers=layers, batch_first=True, bidirectional=bidirectional, dropout=between

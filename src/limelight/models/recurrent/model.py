@@ -107,6 +107,11 @@ class RecurrentState(State):
     """Number of positions that each sentence's hypotheses have read."""
 
     @property
+    def attentional(self) -> Float[Tensor, "batch width features"]:
+        """h~ of the last position."""
+        return self.fed.layers[0][0]
+
+    @property
     def top(self) -> Float[Tensor, "batch width hidden"]:
         """The hidden state of the top layer."""
         return self.cells.layers[-1][0]
@@ -250,9 +255,7 @@ class LuongDecoder(RecurrentDecoder):
     def step(
         self, embedded: Float[Tensor, "batch width embedding"], state: RecurrentState
     ) -> tuple[Float[Tensor, "batch width features"], RecurrentState]:
-        state = replace(
-            state, cells=self.cells.step(torch.cat([embedded, state.fed.layers[0][0]], dim=-1), state.cells)
-        )
+        state = replace(state, cells=self.cells.step(torch.cat([embedded, state.attentional], dim=-1), state.cells))
         context = self.attend_source(state.top, state.source, state.ages[:, None])
         features = _read_out(self.readout, context, state.top)
         return features, replace(state, fed=Cells(([features],)) if self.fed_size else state.fed, ages=state.ages + 1)
