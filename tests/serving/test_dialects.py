@@ -222,21 +222,6 @@ def test_own_forces_a_prefix(service: Running) -> None:
     assert answer.value["translations"][0]["text"].startswith("caf")
 
 
-def test_own_names_models(service: Running) -> None:
-    answer = service.get("/api/v1/models").value
-    assert answer["format"] == 1
-    assert [(each["name"], each["directions"]) for each in answer["models"]] == [
-        ("one", [{"source": "en", "target": "de", "through": ""}]),
-        ("two", [{"source": "en", "target": "pt", "through": ""}]),
-        ("back", [{"source": "de", "target": "en", "through": ""}]),
-    ]
-    missing = service.post("/api/v1/translate", {"text": "a", "model": "../../etc/passwd"})
-    assert (missing.status, missing.value["error"]["code"]) == (404, "model_not_found")
-    unclear = service.post("/api/v1/translate", {"text": "a"})
-    assert unclear.status == 400
-    assert "de, en, pt" in unclear.value["error"]["message"]
-
-
 # ---- what clients expect besides
 
 

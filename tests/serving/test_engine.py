@@ -3,7 +3,6 @@
 import random
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from limelight.serving.engine import AS_JSON, TranslationEngine
 from limelight.serving.links import Report, Task
 from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
-from tests.serving.helpers import TEXTS, carrying, spell, table, translator
+from tests.serving.helpers import TEXTS, carrying, table, translator
 
 SETTINGS: list[dict[str, Any]] = [
     {},
@@ -140,22 +139,6 @@ def test_a_canceled_task_is_worked_on_no_more() -> None:
     tasks = [Task(1, "translate", ["dab"] * 64), Task(2, "translate", ["dab"]), Task(1, "cancel")]
     assert [report.id for report in worked(one, tasks)] == [2]
     assert model.steps <= alone_steps + 2
-
-
-def test_sentences_are_shown_when_they_are_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each stage begins with the one before, and the last one is the answer."""
-    spell(monkeypatch)
-    stages = 0
-    for other in range(6):  # sentences of a single model may end together
-        one = translator(table(7 + other))
-        *shown, last = worked(one, [Task(1, "translate", ["Dab. Cabbage.", "egg"], {}, stream=True)])
-        assert {report.kind for report in shown} == {"partial"}
-        for number, answer in enumerate(last.value):
-            mine = [report.value[1] for report in shown if report.value[0] == number]
-            assert mine[-1] == answer["text"]
-            assert all(after.startswith(before) for before, after in pairwise(mine))
-            stages = max(stages, len(mine))
-    assert stages > 1
 
 
 def test_a_long_text_is_not_shown_too_often(seed: int) -> None:

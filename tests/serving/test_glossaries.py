@@ -163,26 +163,6 @@ def test_they_outlive_the_service(tmp_path: Path) -> None:
         Glossaries(path)
 
 
-def test_a_write_that_fails_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the order reversed, the glossary would be there until the next start, and then not."""
-
-    def full(*_: object) -> None:
-        raise OSError(28, "no space left on device")
-
-    async def main() -> None:
-        store = Glossaries(tmp_path)
-        kept = await store.add("", "kept", [dictionary()])
-        monkeypatch.setattr("limelight.serving.stored.write_whole", full)
-        with pytest.raises(OSError, match="no space"):
-            await store.add("", "new", [dictionary()])
-        with pytest.raises(OSError, match="no space"):
-            await store.change("", kept.id, lambda each: each.with_dictionary(dictionary("a\tb")))
-        assert store.list("") == [kept]
-
-    asyncio.run(main())
-    assert len(Glossaries(tmp_path).list("")) == 1
-
-
 def test_changes_at_once_are_all_kept(tmp_path: Path) -> None:
     """Each adds a term to what the one before has left: without the lock most would be lost."""
 

@@ -245,7 +245,8 @@ class Answer(NamedTuple):
 
     text: str
     model: str
-    direction: Direction
+    source_lang: str
+    target_lang: str
     detected: Mapping[str, float] = {}
     """How likely each source language is, the likeliest first; empty if the caller has named it."""
     alternatives: Sequence[str] = ()
@@ -262,8 +263,8 @@ class Answer(NamedTuple):
     def language(self) -> str:
         """The likeliest one of the text. That may be the target language, from which no model translates into it."""
         if self.sentences and all(IN_TARGET_LANGUAGE in sentence["warnings"] for sentence in self.sentences):
-            return self.direction.target
-        return next(iter(self.detected), self.direction.source)
+            return self.target_lang
+        return next(iter(self.detected), self.source_lang)
 
 
 class Service:
@@ -357,7 +358,7 @@ class Service:
             ways = self.catalog.ways(ask.source, ask.target, ask.model)
             if ways[0].changes_nothing:
                 warnings = [IN_TARGET_LANGUAGE]
-                return [Answer(text, ways[0].model.name, ways[0].direction, warnings=warnings) for text in ask.texts]
+                return [Answer(text, ways[0].model.name, *ways[0].direction, warnings=warnings) for text in ask.texts]
             plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
             likely = [{} for _ in plain] if ask.source else await self._detected(client, ways, plain)
             groups = dict[Way, list[int]]()
@@ -369,8 +370,8 @@ class Service:
                 partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
                 found = await self._run(client, way, texts, options, partial=partial)
                 for number, said in zip(numbers, found, strict=True):
-                    answer = Answer(model=way.model.name, direction=way.direction, **said)
-                    answers[number] = answer._replace(detected=likely[number])
+                    known = (said.pop("text"), way.model.name, *way.direction, likely[number])
+                    answers[number] = Answer(*known, **said)
             return [answers[number] for number in range(len(likely))]
 
     async def _run(

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from limelight.config.directions import Direction, same_language
+from limelight.config.directions import same_language
 from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, TagHandling
@@ -155,7 +155,7 @@ async def translated(call: Call, ask: Ask) -> list[Answer]:
         return await call.service.translate(call.client, ask)
     except Refusal as refusal:
         if refusal.code == "language" and [*ask.texts, ask.source.lower(), ask.target.lower()] == ["test", "en", "de"]:
-            return [Answer("Test", "", Direction("en", "de"))]
+            return [Answer("Test", "", "en", "de")]
         raise
 
 

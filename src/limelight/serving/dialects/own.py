@@ -135,23 +135,12 @@ def _answered(answers: Sequence[Answer]) -> JsonObject:
     """One translation for each text, in their order. Its confidence is the mean of the sentences, weighted by their
     tokens; `detected` is empty if the request names the language; `sentences` are the best translation of each
     sentence, or of each segment between tags."""
-    return {
-        "format": FORMAT,
-        "translations": [
-            {
-                "text": answer.text,
-                "model": answer.model,
-                "source_lang": answer.direction.source,
-                "target_lang": answer.direction.target,
-                "path": answer.path,
-                "confidence": answer.confidence,
-                "warnings": answer.warnings,
-                "detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()],
-                "sentences": answer.sentences,
-            }
-            for answer in answers
-        ],
-    }
+    translations = []
+    for answer in answers:
+        shown = {name: value for name, value in answer._asdict().items() if name not in ("alternatives", "tokens")}
+        shown["detected"] = [{"language": code, "probability": likely} for code, likely in answer.detected.items()]
+        translations.append(shown)
+    return {"format": FORMAT, "translations": translations}
 
 
 # ---- models and health
