@@ -474,6 +474,7 @@ def test_what_cannot_be_finished_in_time_is_told(monkeypatch: pytest.MonkeyPatch
         for thread in asked:
             thread.start()
         wait_until(lambda: len(started.service.uploads) == 2 and started.counts()["in_progress"] == 2)
+        wait_until(lambda: all(each.work for each in started.service.uploads._documents.values()))
         draining(started, 0.05).result(30)
         for thread in asked:
             thread.join(600)
