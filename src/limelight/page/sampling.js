@@ -89,7 +89,8 @@ export function createSampling(context) {
     const step = Math.min(store.get("step"), steps.length - 1);
     const probabilities = await now(context, step);
     const id = drawn(probabilities, Math.random());
-    const share = probabilities.get(id).toFixed(2);
+    const probability = probabilities.get(id);
+    const share = probability < 0.01 ? probability.toPrecision(1) : probability.toFixed(2);
     if (id === steps.at(-1).chosen.id)
       return fill(told, `Drawn: the end token (${share}). The translation may end here.`);
     fill(told, `Drawn with probability ${share}: it is forced, and the next step is open.`);
