@@ -147,7 +147,7 @@ class SourceView(State):
 
     keys: Float[Tensor, "batch *heads source key_size"]
     values: Float[Tensor, "batch *heads source value_size"]
-    may_attend: Bool[Tensor, "batch *heads 1 source"] | Float[Tensor, "batch *heads 1 source"]
+    may_attend: Bool[Tensor, "batch *#heads 1 source"] | Float[Tensor, "batch *#heads 1 source"]
     """True where a query may attend; or the same as a bias, see `attend`."""
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "SourceView":
