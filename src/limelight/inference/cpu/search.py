@@ -4,8 +4,8 @@ A search in steps makes hundreds of calls of compiled functions, of numpy and of
 alone, and much of that of a batch, is lost between them. Here Python is entered once, and its lock is released.
 
 Each sentence is encoded when its turn comes. The decoder takes a step for all sentences that have a slot, and the slot
-of a decided one goes to the next. `decoding/greedy.py` and `decoding/beam.py` are the reference and explain the rules;
-what is rare is left to them, see `UNDECIDED`.
+of a decided one goes to the next. `decoding/search.py` is the reference and explains the rules; what is rare is left to
+it, see `UNDECIDED`.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 class Search(NamedTuple):
-    """The settings of a search, see `decoding/beam.py`. A beam of one hypothesis is greedy search."""
+    """The settings of a search, see `decoding/search.py`. A beam of one hypothesis is greedy search."""
 
     limit: int
     alpha: float
@@ -87,7 +87,7 @@ def _search_at(searches: Doubles, sentence: int) -> Search:
 
 @compiled
 def _penalty(search: Search, length: float) -> float:
-    """See `LengthPenalty`."""
+    """See `length_penalty` in `decoding/request.py`."""
     tokens = length if search.offset != 0 else max(length, 1.0)
     return ((search.offset + tokens) / (search.offset + 1)) ** search.alpha
 
@@ -100,7 +100,7 @@ def _worst(search: Search, trellis: Trellis) -> float:
 
 @compiled
 def _prune(search: Search, trellis: Trellis, position: int, scores: Doubles) -> None:
-    """(2) See `BeamSearch._threshold`."""
+    """(2) See `Search._threshold` in `decoding/search.py`."""
     length = np.float64(position + 1)
     penalty = _penalty(search, length)
     reference = max(scores[0], _worst(search, trellis) * penalty)
@@ -131,7 +131,7 @@ def _advance(
     search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int, before: Doubles,
     is_byte: npt.NDArray[np.bool_], kept: Integers,
 ) -> int:  # fmt: skip
-    """One step of `BeamSearch.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
+    """One step of `Search.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
     slot, and become those after it if it goes on, and `kept` their parents."""
     sums, gained, indices = best[0][slot], best[1][slot], best[2][slot]
     width = len(before)
@@ -269,7 +269,7 @@ def _settings(query: Query, end: int) -> tuple[float, ...]:
 
 
 def _answer(trellis: Trellis, query: Query) -> tuple[Path, ...] | None:
-    """The finished hypotheses, then, if they are fewer than asked for, active ones; see `BeamSearch.results`."""
+    """The finished hypotheses, then, if they are fewer than asked for, active ones; see `Search.results`."""
     _, kept, length = trellis.counts.tolist()
     if length < 0:
         return None
