@@ -53,15 +53,6 @@ def test_what_a_model_is_for(runs: Path, family: str) -> None:
     assert type(load(runs / family, torch.device("cpu"))) is FAMILIES[family][1]
 
 
-def test_several_are_an_ensemble_of_translators(runs: Path) -> None:
-    ensemble = load([runs / "transformer", runs / "recurrent"])
-    assert isinstance(ensemble, Translator)
-    with pytest.raises(UserError, match="no model to load"):
-        load([])
-    with pytest.raises(UserError, match="this is a model of the family decoder_only, which does not translate"):
-        load([runs / "transformer", runs / "decoder_only"])
-
-
 def test_what_would_change_nothing_is_refused(runs: Path) -> None:
     for family, option in (
         ("decoder_only", {"shortlist": True}),

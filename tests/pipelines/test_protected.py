@@ -16,9 +16,11 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
+from limelight.formats.html import html_units
 from limelight.models.families import build_model
 from limelight.pipelines import codec, repair_marks
 from limelight.pipelines.codec import Part
+from limelight.pipelines.job import Text
 from limelight.pipelines.options import Options
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.glossary import Glossary, Term
@@ -373,3 +375,17 @@ def test_no_two_sentences_draw_from_the_same_random_numbers(monkeypatch: pytest.
     assert len(list(translator.translate_stream(lines, **asked))) == 300
     assert len(drawn) == len({*drawn}) == 150 * 3 + 150
     assert {(1,), (2,), (2, 1), (2, 3), (300,), (300, 3)} <= {*drawn}
+
+
+def test_a_text_with_tags_is_one_job_with_the_translations_of_its_units() -> None:
+    translator = Scripted(lambda text: [f"so {text}"])
+    text = "<p>The lamp.</p>\n<p>It hums. A name is here.</p>"
+    (job,) = translator.jobs([Text(text, units=html_units(text, ""))], translator.options())
+    (found,) = translator.run([job])
+    assert found.text == "<p>so The lamp.</p>\n<p>so It hums. so A name is here.</p>"
+    assert [each.text for each in job.sentences] == ["so The lamp.", "so It hums. so A name is here."]
+    assert job.beginning == found.text
+    (plain,) = translator.jobs([Text("It hums. A name.")], translator.options())
+    assert (plain.count, plain.beginning) == (0, "")
+    translator.run([plain])
+    assert [each.text for each in plain.sentences] == ["so It hums.", "so A name."]

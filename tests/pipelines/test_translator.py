@@ -3,7 +3,7 @@
 import copy
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -15,7 +15,6 @@ from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines import scheduler
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import batch_loss
@@ -288,23 +287,3 @@ def test_packed_layers_follow_what_becomes_of_the_weights(precision: str) -> Non
     packed.refresh(changed=True)
     assert texts_of(following) != LEARNED
     assert texts_of(packed) == texts_of(following)
-
-
-@pytest.fixture
-def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """As if three sentences were worth an engine; all that are made."""
-    made: list[object] = []
-    own = Translator.engine
-    monkeypatch.setattr(Translator, "engine", lambda self, **how: made.append(own(self, **how)) or made[-1])
-    monkeypatch.setattr(scheduler, "SENTENCES_EACH", 3)
-    yield made
-    assert torch.get_num_threads() == 1
-
-
-def test_several_engines_translate_as_one_does(engines: list[object]) -> None:
-    texts = [*LEARNED, "", *reversed(LEARNED)]
-    one = searched_in("fp32", threads=3)
-    assert [found.text for found in one.translate(texts, guards=False)] == [LEARNED.get(text, "") for text in texts]
-    assert len(engines) == 3
-    assert [found.text for found in one.translate(texts[:6], guards=False)] == [LEARNED[text] for text in texts[:6]]
-    assert len(engines) == 3 + 2
