@@ -213,3 +213,15 @@ def test_a_text_looks_at_itself(seed):
     shorter = text_map(model, LETTERS.target, ids[:3])
     np.testing.assert_allclose(shorter.decoder_self, attention.decoder_self[:, :, :4, :4], atol=1e-6)
     assert model.training, "the model is left in the mode it was in"
+
+
+def test_bertviz_gets_a_tensor_for_each_layer(seed):
+    """(1, heads, rows, columns), and the tokens of rows and columns."""
+    attention = random_map(seed)
+    given = attention.to_bertviz()
+    assert [len(given[f"{kind}_attention"]) for kind in ("encoder", "decoder", "cross")] == [2, 1, 3]
+    rows, columns = len(given["decoder_tokens"]), len(given["encoder_tokens"])
+    assert given["cross_attention"][2].shape == (1, 2, rows, columns)
+    assert given["cross_attention"][2][0].numpy().tolist() == attention.cross[2].tolist()
+    (only,) = random_map(seed, encoder=(0, 0), cross=(0, 0)).to_bertviz()["attention"]
+    assert only.shape == (1, 3, rows, rows)

@@ -53,3 +53,10 @@ def test_bad_lines_are_left_to_who_reads_all_of_it(tmp_path: Path) -> None:
     assert told(tmp_path, ["no tab", f"{EN}\t{FR}", "none here"]) == []
     with pytest.raises(UserError, match="there is no such file"):
         list(doubts([tmp_path / "nowhere.tsv"], "en", "fr"))
+
+
+@pytest.mark.parametrize("text", ["\u2581The \u2581cle ver \u2581dog", "The cle@@ ver dog"])
+def test_text_that_is_divided_into_pieces_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "memory.tsv"
+    path.write_text(f"{text}\t{text}\n" * 3, encoding="utf-8")
+    assert any("is divided into pieces of words already" in line for line in doubts([path], "en", "de"))

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from limelight.errors import UserError
 from limelight.files import write_output
@@ -108,6 +109,20 @@ class AttentionMap:
         """
         require_theme(theme)
         write_output(path, map_page(self, theme=theme).encode())
+
+    def to_bertviz(self) -> dict[str, Any]:
+        """The arguments of `bertviz.head_view` and `bertviz.model_view`: `head_view(**attention_map.to_bertviz())`.
+
+        BertViz has one list of tokens of the decoder; these are the input tokens, which the rows of cross-attention
+        follow by predicting the next one.
+        """
+        given = {kind: [torch.tensor(layer)[None] for layer in getattr(self, kind)] for kind in self.kinds}
+        alone = {"decoder_self": self.read_pieces, "encoder_self": self.source_pieces}
+        if len(given) == 1 and (kind := next(iter(given))) in alone:
+            return {"attention": given[kind], "tokens": list(alone[kind])}
+        names = {"encoder_self": "encoder_attention", "decoder_self": "decoder_attention", "cross": "cross_attention"}
+        tokens = {"encoder_tokens": list(self.source_pieces), "decoder_tokens": list(self.read_pieces)}
+        return {names[kind]: layers for kind, layers in given.items()} | tokens
 
     @property
     def kinds(self) -> tuple[str, ...]:

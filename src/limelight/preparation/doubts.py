@@ -1,4 +1,5 @@
-"""Warnings about parallel text that is readable but suspicious: other columns than intended, a header, quotes.
+"""Warnings about parallel text that is readable but suspicious: other columns than intended, a header, quotes, pieces
+of words.
 
 Only the beginning of a file is examined, and only certain findings are reported. The text is used all the same.
 """
@@ -37,6 +38,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
     pairs = list(islice(read_pairs(files, source, target, on_bad_line=lambda line: None), SAMPLE))
+    name = " + ".join(map(str, files))
     named = source.startswith("#")  # columns
     if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not named:
         yield from _of_columns(Path(files[0]))
@@ -53,9 +55,15 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     quoted = [text for text in texts if len(text) > 1 and text[0] == text[-1] == '"']
     if (len(texts) > 2 and len(quoted) == len(texts)) or any('""' in text[1:-1] for text in quoted):
         yield (
-            f"{' + '.join(map(str, files))}: texts are enclosed in quotes ({shown(quoted[0], SHOWN)}), which are read "
-            "as part of them; write the file without quotes"
+            f"{name}: texts are enclosed in quotes ({shown(quoted[0], SHOWN)}), which are read as part of them; write "
+            "the file without quotes"
         )
+    for mark, remedy in (("\u2581", "tr -d ' ' | tr '\u2581' ' '"), ("@@ ", "sed 's/@@ //g'")):
+        if sum(mark in text for text in texts) > len(texts) / 2:
+            yield (
+                f"{name}: is divided into pieces of words already (`{shown(texts[0], SHOWN)}`), which the run divides "
+                f"again; give the text itself, for example the output of `{remedy}`"
+            )
 
 
 def _of_columns(file: Path) -> Iterator[str]:
