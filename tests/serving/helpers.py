@@ -275,7 +275,9 @@ def running(
     thread.start()
     try:
         wait_until(lambda: bool(started) or not thread.is_alive())
-        wait_until(lambda: started[0].service.ready or not ready)
+        pools = [model.pool for model in started[0].service.catalog.models]
+        wait_until(lambda: not ready or started[0].service.ready or any(pool.trouble for pool in pools))
+        assert not ready or started[0].service.ready, f"an engine has ended:\n{text.getvalue()}"
         yield started[0]
     finally:
         ended.set()

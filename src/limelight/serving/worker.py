@@ -70,14 +70,15 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
     found = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
     if isinstance(found, Translator):
         return _translating(found, loading, device, send)
-    if isinstance(found, TextGenerator):
-        use, (*_, last) = "generate", found.write(SENTENCE, max_tokens=4)
-        assert last.done is not None
-        explain_written(found, last.done)
-    elif isinstance(found, MaskFiller):
-        use, _ = "fill", explain_filled(found, SENTENCE)
-    else:
+    if not isinstance(found, TextGenerator | MaskFiller):
         raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
+    use = "generate" if isinstance(found, TextGenerator) else "fill"
+    with suppress(UserError):  # the sentence is longer than the positions of the model
+        if isinstance(found, TextGenerator):
+            [written] = found.generate(SENTENCE, max_tokens=4)
+            explain_written(found, written)
+        else:
+            explain_filled(found, SENTENCE)
     send(Report(0, "loaded", {"use": use}))
     return TextEngine(found, send, loading.name)
 
