@@ -369,7 +369,7 @@ def test_no_two_sentences_draw_from_the_same_random_numbers(monkeypatch: pytest.
         return submit(self, request, **how)
 
     monkeypatch.setattr(Silent, "submit", recorded)
-    lines = [f"the {{x}} lamp hums {number}. it is. 5! a dog runs" if number % 2 else "it is" for number in range(300)]
+    lines = [f"the {{x}} lamp {number} hums. it is. 5! a dog runs" if number % 2 else "it is" for number in range(300)]
     translator = Scripted(lambda text: [text])
     asked = {"sampling": Sampling(seed=1), "glossary": GLOSSARY, "chunk": 100}
     assert len(list(translator.translate_stream(lines, **asked))) == 300

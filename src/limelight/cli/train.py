@@ -162,7 +162,10 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
 
     for given in tags:
         file, _, name = given.rpartition("=")
-        side_constraint_tag(name)
+        try:
+            side_constraint_tag(name)
+        except UserError as error:
+            raise UserError(f"--tag {given}: {error}") from None
         chosen = [corpus for corpus in corpora if file in corpus.files]
         if not chosen or any(corpus.side_constraint for corpus in chosen):
             files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
