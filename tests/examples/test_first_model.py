@@ -18,7 +18,10 @@ def cells(port: int) -> list[str]:
     """The code of the cells. A line of the shell becomes a call of the command line."""
     notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     code = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    code = [text.replace("8017", str(port)).replace("--max-minutes 3", "--max-steps 30 --quiet") for text in code]
+    code = [
+        text.replace("\\\n", "").replace("8017", str(port)).replace("--max-minutes 3", "--max-steps 30 --quiet")
+        for text in code
+    ]
     return [
         re.sub(r"^!limelight (.*) 2>&1 \| cat$", lambda line: f"run({shlex.split(line[1])})", text, flags=re.M)
         for text in code
