@@ -117,9 +117,12 @@ def test_int8_is_exact_where_the_numbers_are_steps(seed: int, kind: type) -> Non
 def test_some_outputs_are_those_of_the_whole_layer(inputs: Tensor, weight: Tensor, bias: Tensor, kind: type) -> None:
     layer = kind(weight, bias)
     expected = layer(inputs)
+    # Another number of outputs may be summed in another order, and then rounded to the other neighbor in bf16.
+    bound = SUMS / 10 * sizes(inputs, weight) + (2 * HALF * expected.abs() if kind is Bf16Linear else 0)
     for count in (1, 7, 16, 33, OUTPUTS):
         ids = torch.randperm(OUTPUTS)[:count].sort().values
-        torch.testing.assert_close(layer.some(ids)(inputs), expected[..., ids], rtol=1e-5, atol=1e-6)
+        error = (layer.some(ids)(inputs) - expected[..., ids]).abs()
+        assert (error <= bound[..., ids]).all()
     assert torch.equal(layer(inputs), expected)  # choosing has left it as it was
 
 

@@ -41,8 +41,9 @@ def test_the_numbers_lead_to_the_weights(seed, name, config):
 def check(found: dict, expected: np.ndarray) -> None:
     permitted, scores = np.array(found["permitted"]), array(found["scores"])
     np.testing.assert_allclose(array(found["weights"]), expected, atol=1e-5)
-    if found["score"] != "localpredictive":  # its weights are multiplied after the softmax
-        np.testing.assert_allclose(softmax(np.where(permitted, scores, -np.inf)), expected, atol=1e-5)
+    assert (expected[~permitted] == 0).all()
+    factors = array(found["factors"]) if "factors" in found else 1
+    np.testing.assert_allclose(softmax(np.where(permitted, scores, -np.inf)) * factors, expected, atol=1e-5)
     np.testing.assert_allclose(array(found["context"]), expected @ array(found["values"]), atol=1e-5)
     if "products" in found:
         np.testing.assert_allclose(array(found["keys"]) @ array(found["query"]), array(found["products"]), atol=1e-4)

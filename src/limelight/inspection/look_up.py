@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction
+from limelight.attention.local import LocalMonotonic, LocalPredictive
 from limelight.attention.scores import Additive, Concat, General, NormalizedDot, PositionalScore, Score, dot, scaled_dot
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
@@ -74,6 +75,8 @@ FORMULAS = {
     "additive": "softmax(v · tanh(W q + U k)) v",
     "concat": "softmax(v · tanh(W [q; k])) v",
     "normalizeddot": "softmax(q · k) v, |k| = 1",
+    "localmonotonic": f"softmax(q · W k) v, at most {LocalMonotonic.window} positions away",
+    "localpredictive": f"softmax(q · W k) exp(−2 (s − p)² / {LocalPredictive.window}²) v for position s of k",
 }
 
 
@@ -92,7 +95,8 @@ def look_up(
 
     `score`, `formula`, `scale` (the factor of products), `query` (d), `keys` (columns, d), `values`
     (columns, d_v), `products` (before scaling), `scores`, `permitted`, `weights`, `context` (d_v). Additive scores have
-    `query_part`, `mixed` = tanh(query part + key part) and `energy`, of which `scores` = mixed . energy.
+    `query_part`, `mixed` = tanh(query part + key part) and `energy`, of which `scores` = mixed . energy. A score that
+    multiplies weights after the softmax has these `factors` (columns).
 
     Raises `UserError` for an unknown kind, layer, head or row.
     """
@@ -118,8 +122,15 @@ def look_up(
             query, keys = (module.split(each)[0] for each in (query, keys))
         if isinstance(module, NormalizedDot):
             query = module.factor * torch.nn.functional.normalize(query, dim=-1)
-        query, permitted = query[0], _permitted(calls[-1], len(keys), row)
+        query = query[0]
+        inside = (
+            scores > torch.finfo(scores.dtype).min / 1e6
+        )  # a score may exclude keys itself, as local attention does
+        may_attend = _permitted(calls[-1], len(keys), row)
+        permitted = [one and two for one, two in zip(may_attend, inside.tolist(), strict=True)]
         numbers = {"scores": scores, "weights": weights} | _numbers(module, query, keys)
+        if factors := [heads_first(call.factors) for call in calls if call.factors is not None]:
+            numbers["factors"] = torch.cat(factors, dim=2)[0, head, row]
     shown = {"query": query, "keys": keys, "values": values, "context": context}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
     named, scale = _named(module, query.shape[-1])
@@ -165,6 +176,6 @@ def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
         return "scaled_dot", 1 / math.sqrt(size)
     if score is dot:
         return "dot", 1.0
-    names = {Additive: "additive", Concat: "concat", General: "general"}
+    names = {PositionalScore: type(score).__name__.lower(), Additive: "additive", Concat: "concat", General: "general"}
     name = next((name for kind, name in names.items() if isinstance(score, kind)), type(score).__name__.lower())
     return ("scaled_dot", 1 / math.sqrt(size)) if name == "scaleddot" else (name, 1.0)

@@ -49,7 +49,7 @@ class Stage(NamedTuple):
     """`embedding`, `positions`, one of `SUBLAYERS`, `norm`; of recurrent models `recurrent`, `context`, `features`."""
     layer: int
     """-1 outside of layers."""
-    vectors: tuple[Float[Tensor, "positions model"], ...]
+    vectors: tuple[Float[Tensor, "length model"], ...]
     """`VECTORS` where something is added to a stream, otherwise the result alone."""
     note: str = ""
     """Number and type of recurrent layers; positions that are no vectors."""

@@ -38,6 +38,8 @@ class Attended(NamedTuple):
     score: ScoreFunction
     may_attend: Bool[Tensor, "..."] | None
     causal: bool
+    factors: Float[Tensor, "... query key"] | None
+    """Of the weights, after the softmax."""
     weights: Tensor
 
 
@@ -188,9 +190,9 @@ def _record(calls: list[Attended]) -> Callable[..., Any]:
     def hook(_: nn.Module, given: tuple[Tensor, ...], options: dict[str, Any], context: Tensor) -> Tensor:
         readable, weights = attend(*given, **options, want_weights=True)
         assert weights is not None
-        causal, may_attend = options.get("causal", False), options.get("may_attend")
+        causal, may_attend, factors = options.get("causal", False), options.get("may_attend"), options.get("factors")
         queries, keys, values = given
-        calls.append(Attended(queries, keys, values, options["score"], may_attend, causal, weights))
+        calls.append(Attended(queries, keys, values, options["score"], may_attend, causal, factors, weights))
         return readable
 
     return hook
