@@ -7,7 +7,7 @@ import pytest
 
 from limelight.serving.links import Loading
 from limelight.storage.layout import DEFAULT, bundled_models
-from tests.serving.helpers import Running, running, wait_until
+from tests.serving.helpers import Running, running
 
 CLOSED = "The pharmacy is closed today."
 PAIRS = {CLOSED: "Die Apotheke hat heute zu.", "I am here.": "Da bin ich."}
@@ -23,15 +23,10 @@ def tmx(pairs: dict[str, str]) -> str:
     return f'<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>{"".join(units)}</body></tmx>'
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("memory") / "m.tmx"
-    path.write_text(tmx(PAIRS), encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
-def service(file: Path) -> Iterator[Running]:
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Running]:
+    file = tmp_path / "m.tmx"
+    file.write_text(tmx(PAIRS), encoding="utf-8")
     with running({"box": Loading(str(bundled_models()[DEFAULT]), memory=str(file))}) as one:
         yield one
 
@@ -43,13 +38,3 @@ def test_segments_are_reused_in_every_api(service: Running) -> None:
     assert own["text"] == expected
     assert [each["matches"][0]["similarity"] for each in own["sentences"]] == [1.0, 1.0]
     assert own["sentences"][0]["matches"][0]["origin"].endswith("m.tmx:1")
-
-
-def test_a_changed_file_is_read_again(service: Running, file: Path) -> None:
-    def now() -> str:
-        return str(service.post("/api/v1/translate", {"text": CLOSED, **ASKED}).value["translations"][0]["text"])
-
-    file.write_text(tmx({**PAIRS, CLOSED: "Heute zu."}), encoding="utf-8")
-    wait_until(lambda: now() == "Heute zu.")
-    file.write_text(tmx(PAIRS), encoding="utf-8")  # other tests use the same service
-    wait_until(lambda: now() == PAIRS[CLOSED])

@@ -56,7 +56,7 @@ def serve(
     no_keys: bool = flag("Serve without keys, also at addresses other than loopback.", panel=ACCESS),
     glossaries: Path | None = option("Folder for the glossaries of clients. Default: kept in memory.", "FOLDER"),
     memory: Path | None = option(
-        "Translation memory (TMX): its segments are reused for the same source. Read again when it changes.",
+        "Translation memory (TMX): its segments are reused for the same source.",
         "FILE",
         exists=True,
         dir_okay=False,
