@@ -228,12 +228,12 @@ class Search:
     def _find_best(self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, result: Continuations) -> None:
         """The 2 * beam_size continuations of each request with the largest sums of log-probabilities, or the best one
         for greedy search."""
+        rows = active.sentences
         if self.width == 1:  # the first maximum
-            gained, columns = _on_the_host(Top(*log_probabilities.max(dim=1, keepdim=True)))
-        else:
-            gained, columns = self._best_of_rows(log_probabilities, min(2 * self.width + 1, log_probabilities.shape[1]))
-        each = gained.shape[1]
-        batch, rows = len(self.open), active.sentences
+            result[0][rows, :1], result[2][rows, :1] = _on_the_host(Top(*log_probabilities.max(dim=1, keepdim=True)))
+            return
+        gained, columns = self._best_of_rows(log_probabilities, min(2 * self.width + 1, log_probabilities.shape[1]))
+        batch, each = len(self.open), gained.shape[1]
         hypotheses = np.arange(len(rows)) - active.firsts[rows]
         before = self.log_probabilities[rows, hypotheses].astype(gained.dtype)
         size = batch, self.width, each
@@ -317,7 +317,7 @@ class Search:
 
     def _go_on(self, slots: Integers, parents: Integers, ids: Integers, scores: Numbers) -> None:
         """(4) The active hypotheses with one more token."""
-        for values in (self.tokens, self.sums, self.samples):
+        for values in (self.tokens, self.sums, self.samples) if self.width > 1 else ():
             values[slots] = values[slots[:, None], parents]
         self.tokens[slots, :, self.positions[slots]] = ids
         self.sums[slots, :, self.positions[slots]] = scores
