@@ -20,8 +20,7 @@ from tests.models.helpers import batch_of, make_model, random_rows
 
 LENGTHS = (512, 1024)  # above what bf16 takes as two products
 SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 14, "heads": 2, "head_size": 6, "d_ff": 19}
-VARIANTS = {"post": {}, "pre": {"norm": "pre"}, "rotary": {"positions": "rotary"}, "learned": {"positions": "learned"},
-            "narrow-keys": {"head_size": 4, "value_size": 8}, "narrow-values": {"value_size": 4}}  # fmt: skip
+VARIANTS = {"post": {}, "pre": {"norm": "pre"}, "rotary": {"positions": "rotary"}, "learned": {"positions": "learned"}}
 
 
 class Bytes(TorchDispatchMode):
