@@ -130,7 +130,7 @@ def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
 
 
 def _fused(queries: Tensor, keys: Tensor, values: Tensor, *, may_attend: Tensor | None, causal: bool) -> Tensor:
-    """The fused kernel: memory grows linearly with length, as the weights are never stored.
+    """The fused kernel: memory grows linearly with length if values are as wide as keys, as no weights are stored.
 
     There is no dropout on the weights: on a CPU it silently switches the kernel to the quadratic path.
     """
