@@ -59,7 +59,7 @@ def test_deepl_translates_documents(place: Place, deepl_client: "deepl.DeepLClie
     assert status.billed_characters == sum(map(len, TEXTS))
     assert (tmp_path / "out.txt").read_text().splitlines() == expected(place)
     out = io.BytesIO()
-    deepl_client.translate_document(io.BytesIO(b"a cat runs"), out, target_lang="DE", filename="x.txt")
+    deepl_client.translate_document(b"a cat runs", out, target_lang="DE", filename="x.txt")
     assert out.getvalue().decode() == expected(place)[1]
 
 
@@ -87,7 +87,7 @@ def test_deepl_has_glossaries(deepl_client: "deepl.DeepLClient") -> None:
     assert "Kater" in found.text
     out = io.BytesIO()
     deepl_client.translate_document(
-        io.BytesIO(b"a cat runs"), out, source_lang="EN", target_lang="DE", filename="a.txt", glossary=glossary
+        b"a cat runs", out, source_lang="EN", target_lang="DE", filename="a.txt", glossary=glossary
     )
     assert "Kater" in out.getvalue().decode()
     deepl_client.delete_glossary(glossary)
