@@ -161,7 +161,7 @@ class Search:
 
     def active(self) -> Active:
         """The active hypotheses."""
-        there = (self.log_probabilities > -np.inf).sum(axis=1).clip(min=1)
+        there = np.maximum((self.log_probabilities > -np.inf).sum(axis=1), 1)
         return Active.of(np.where(self.open, there, 0))
 
     def advance(
@@ -474,5 +474,7 @@ def _put(result: Continuations, slot: int, continuations: Sequence[npt.NDArray[A
 def _on_the_host(top: Top) -> tuple[npt.NDArray[Any], Integers]:
     """Logits and ids in one copy, in the type of the logits: fp32 represents every id exactly, and not every GPU has
     float64."""
+    if top.ids.device.type == "cpu":
+        return top.logits.numpy(), top.ids.numpy()
     logits, ids = torch.stack([top.logits, top.ids.to(top.logits.dtype)]).cpu().numpy()
     return logits, ids.astype(np.int64)
