@@ -28,7 +28,7 @@ def store(run: Path) -> TokenStore:
     with StoreWriter(run / "data/train-0", vocabulary_size=TOKENIZER.size) as writer:
         sides = [[pair[side] for pair in PAIRS] for side in range(2)]
         writer.append(*(TOKENIZER.encode_batch(side) for side in sides), *sides, [False] * len(PAIRS))
-        return writer.close("f" * 64, [])
+        return writer.close("f" * 64)
 
 
 def test_the_similar_pair_has_another_source(tmp_path: Path) -> None:

@@ -31,8 +31,6 @@ class Description(BaseModel):
     dtype: Literal["<u2", "<i4"]
     fingerprint: str = ""
     """Identifies what the store was made from."""
-    files: list[str] = []
-    """The paths of the text."""
     marked: int = 0
     pieces: int = 0
     documents: int = 0
@@ -111,10 +109,9 @@ class FolderWriter:
         self.add(f"{name}.offsets", self._ends[name] + rows.offsets[1:], "<i8")
         self._ends[name] += int(rows.offsets[-1])
 
-    def finish(self, fingerprint: str, files: Sequence[str], **figures: int) -> None:
-        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from, `files` its
-        paths."""
-        description = Description(version=1, dtype=self.dtype, fingerprint=fingerprint, files=list(files), **figures)
+    def finish(self, fingerprint: str, **figures: int) -> None:
+        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from."""
+        description = Description(version=1, dtype=self.dtype, fingerprint=fingerprint, **figures)
         with self.writing():
             self._open.close()
             (self.partial / DESCRIPTION).write_text(description.model_dump_json(), encoding="utf-8")
@@ -174,10 +171,10 @@ class StoreWriter(FolderWriter):
         self.add_rows("source_text", Ragged.of_texts(source_texts), "u1")
         self.add_rows("target_text", Ragged.of_texts(target_texts), "u1")
 
-    def close(self, fingerprint: str, files: Sequence[str] = ()) -> TokenStore:
+    def close(self, fingerprint: str) -> TokenStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
         self.add(MARKED, self._marked, "<i8")
-        self.finish(fingerprint, files, marked=len(self._marked))
+        self.finish(fingerprint, marked=len(self._marked))
         return open_store(self.folder)
 
 
@@ -230,9 +227,9 @@ class TextWriter(FolderWriter):
         self.add(_IDS, ids)
         self.figures.update(pieces=len(ids), unknown=ids.count(UNKNOWN), **figures)
 
-    def close(self, fingerprint: str, files: Sequence[str] = ()) -> TextStore:
+    def close(self, fingerprint: str) -> TextStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        self.finish(fingerprint, files, **self.figures)
+        self.finish(fingerprint, **self.figures)
         return open_text_store(self.folder)
 
 
@@ -303,7 +300,7 @@ class AlignmentWriter(FolderWriter):
         with self.writing():
             content = json.dumps([side._asdict() for side in sides], ensure_ascii=False)
             (self.partial / _FORMS).write_text(content, encoding="utf-8")
-        self.finish(fingerprint, ())
+        self.finish(fingerprint)
         return open_alignments(self.folder)
 
 
