@@ -258,3 +258,10 @@ def test_readable_models_know_nothing_of_fast_ones() -> None:
 
 def test_every_owner_of_a_process_changes_a_setting() -> None:
     assert [name for name in OWNERS if not process_settings({"elsewhere": LIMELIGHT.get(name, "")})] == []
+
+
+def test_the_style_sheet_has_each_rule_once() -> None:
+    sheet = (ROOT / "src/limelight/page/page.css").read_text(encoding="utf-8")
+    rules = re.findall(r"^[^\s/@}][^{}]*\{[^{}]*\}", sheet, re.MULTILINE)
+    assert len(rules) > 200
+    assert len(rules) == len(set(rules))
