@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from limelight.training.optimization.loss import register_loss
     from limelight.training.tasks.task import register_task
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Classification",
     "Classifier",
