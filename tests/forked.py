@@ -24,7 +24,7 @@ from typing import IO, Any
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     ["limelight.cli.app", "limelight.training.run", "limelight.evaluation.evaluate", "limelight.serving.worker",
-     "limelight.serving.server", "limelight.inference.prepare", "torch._dynamo", "torch.utils.tensorboard", "pytest"]
+     "limelight.serving.server", "limelight.inference.prepare", "torch._dynamo", "pytest"]
 )  # fmt: skip
 
 Stream = IO[Any] | int | None
