@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,13 +43,11 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
     assert made.code == 0
     assert len(made.out.strip()) >= 40
     assert "once" in made.err
-    (line,) = limelight("keys", "list", *file, "--json").out.splitlines()
-    assert json.loads(line)["name"] == "alice"
-    assert "100 characters a minute" in limelight("keys", "list", *file).out
+    (line,) = limelight("keys", "list", *file).out.splitlines()
+    assert line.startswith("alice  ")
+    assert line.endswith("100 characters a minute")
     assert limelight("keys", "revoke", "alice", *file).code == 0
     assert limelight("keys", "list", *file).out == ""
-    made = json.loads(limelight("keys", "add", "bob", *file, "--json").out)
-    assert (made["name"], len(made["key"]) >= 40) == ("bob", True)
     for words in (["add"], ["list", "x"], ["lend", "x"], ["revoke", "x"]):
         assert limelight("keys", *words, *file).code == 2
 
@@ -102,14 +99,6 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert len(found[0]["translations"]) == 100
         assert process.wait(600) == 0
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
-
-
-def post_status(url: str, body: dict) -> int:
-    try:
-        post(url, body)
-    except urllib.error.HTTPError as error:
-        return error.code
-    return 200
 
 
 def in_progress(url: str) -> bool:

@@ -31,18 +31,14 @@ def align(
     source_lang: str = options.FROM,
     target_lang: str = options.TO,
     tokenize: bool = flag("Divide the texts into words and signs. Default: tokens are separated by spaces."),
-    symmetrize: bool = flag(
-        "Combine both directions, if the model has them, or use only the given one.",
-        "--symmetrize/--one-way",
-        default=True,
-    ),
     as_json: bool = flag("Print one JSON object per line, with the words.", "--json"),
     output: options.Files = options.OUTPUT,
     machine: Machine,
 ) -> None:
     """Align the words of sentence pairs.
 
-    Prints a line of links `i-j` for each pair: source word i, target word j, counted from 0 (Pharaoh format).
+    Prints a line of links `i-j` for each pair: source word i, target word j, counted from 0 (Pharaoh format). The links
+    of both directions are combined, if the model has both.
     """
     if len(files) > 2:
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
@@ -63,7 +59,7 @@ def align(
         for some in chunks(pairs, CHUNK):
             words = [(divide(pair.source), divide(pair.target)) for pair in some]
             try:
-                found = translator.aligner.align(words, direction, symmetrize=symmetrize)
+                found = translator.aligner.align(words, direction)
             except PairError as error:
                 raise UserError(f"{some[error.number - 1].place}: {error.reason}") from None
             for (source, target), links in zip(words, found, strict=True):

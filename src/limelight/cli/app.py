@@ -7,6 +7,7 @@ wait for torch or pydantic.
 import sys
 from functools import cache
 from importlib import import_module
+from inspect import cleandoc
 from io import TextIOBase
 from typing import Any, cast
 
@@ -119,8 +120,15 @@ def parser_of(name: str) -> Any:
     import_module(f"limelight.cli.{COMMANDS[name][0]}")
     about = LOADED[name]
     run = guarded(with_records(about.run))
+    paragraphs = cleandoc(about.run.__doc__ or "").split("\n\n")
+    about_it = "\n\n".join(" ".join(each.split()) for each in paragraphs)  # typer would keep the ends of lines
     info = CommandInfo(
-        name, cls=Command, callback=run, epilog=about.examples, context_settings={"help_option_names": HELP}
+        name,
+        cls=Command,
+        callback=run,
+        help=about_it,
+        epilog=about.examples,
+        context_settings={"help_option_names": HELP},
     )
     return get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode="rich")
 

@@ -39,8 +39,12 @@ SHORTLIST_EXAMPLES = """
 
 
 @command("shortlist", SHORTLIST_EXAMPLES)
-def shortlist(*, model: options.Words = options.ONE_MODEL, train: options.Words = options.TRAIN) -> None:
-    """Learn a lexical shortlist, for faster translation with a large vocabulary."""
+def shortlist(*, model: options.Words = options.OWN_MODEL, train: options.Words = options.TRAIN) -> None:
+    """Learn which target tokens are likely for each source token (a lexical shortlist).
+
+    `limelight translate --shortlist` then computes probabilities of these alone, which is faster with a large
+    vocabulary. The shortlist is learned from --train, by default from the text that the run was trained on.
+    """
     folders, _ = find_models(model, one="each has a shortlist of its own")
     from limelight.preparation.shortlist import make_shortlist
 
@@ -58,12 +62,23 @@ CALIBRATE_EXAMPLES = """
 @command("calibrate", CALIBRATE_EXAMPLES)
 def calibrate(
     *,
-    model: options.Words = options.ONE_MODEL,
-    valid: options.Words = options.VALID,
-    test: options.Words = option("Held-out text, in the formats of `limelight train`.", SEVERAL),
+    model: options.Words = options.OWN_MODEL,
+    valid: options.Words = option(
+        "Sentence pairs to learn from, a few hundred or more, in the formats of `limelight train`. Default: the "
+        "validation text of the run.",
+        SEVERAL,
+    ),
+    test: options.Words = option("Other pairs, to measure how far confidences are off.", SEVERAL),
     machine: Machine,
 ) -> None:
-    """Fit the confidence of translations on text with references, and choose the heads that align words."""
+    """Make the confidences of a model true, and choose its heads for word alignment.
+
+    The confidence of a word or a sentence, from 0 to 1, is in `limelight translate --json` and on the page. This
+    command fits it on sentence pairs: of the words with a confidence of 0.8, four fifths should then be right. It also
+    chooses the attention heads that align words best, for `limelight align`. `limelight train` does both at its end;
+    repeat it with text of your own subject, or for a model that was imported. Both are stored in the model folder, and
+    its weights stay as they are.
+    """
     folders, configs = find_models(model, one="confidence is fitted for one model")
     from limelight.training.parent import named_as_in
 

@@ -81,8 +81,8 @@ def score(
     output: options.Files = options.OUTPUT,
     machine: Machine,
 ) -> None:
-    """Print the log-probability of the target of each pair and its number of tokens, the end included (natural
-    logarithm); the perplexity of all is reported at the end."""
+    """Print the log-probability that a model gives to each translation (natural logarithm), a tab, and its number of
+    tokens, with the end of the sentence. The perplexity of all pairs is reported at the end."""
     folders, configs = find_models(model, bundled=True, one="pairs are scored by one", pairs=True)
     groups = read_tests(files, configs, (source, target), "FILE")
     translator = open_translator(folders, machine, "fp32")

@@ -46,12 +46,6 @@ class Making:
         "Text to translate, one sentence per line; also .gz, .xz, .zst.", SEVERAL, panel=options.TEXT
     )
     on_bad_line: options.OnBadLine = options.ON_BAD_LINE
-    max_length_ratio: float | None = option(
-        "Leave out pairs with a larger ratio of lengths in characters. Default: the model's setting.",
-        "R",
-        panel=options.TEXT,
-        min=1,
-    )
     search: options.Search
     machine: Machine
 
@@ -79,9 +73,8 @@ class Making:
         from limelight.corpus.synthesis import Job, survey_job
         from limelight.formats.opening import text_suffix
 
-        # The defaults of the filters are those of the model's own training text.
-        ratio = config.data.max_length_ratio if self.max_length_ratio is None else self.max_length_ratio
-        limits = (config.data.max_characters, ratio, self.on_bad_line == "skip")
+        # The filters are those of the model's own training text.
+        limits = config.data.max_characters, config.data.max_length_ratio, self.on_bad_line == "skip"
         stem, dot, suffix = self.output.name.rpartition(text_suffix(self.output))
         jobs = []
         for direction, parts in groups.items():

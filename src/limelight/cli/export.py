@@ -31,17 +31,28 @@ OURS = {"float32": "fp32", "bfloat16": "bf16", "int8": "int8"}
 def export(
     *,
     to: To = option(
-        "An Argos package, CTranslate2, a Marian model for transformers, or a smaller Limelight model folder.",
-        "argos|ctranslate2|huggingface|limelight",
+        "The other tool: ctranslate2; huggingface (MarianMTModel of transformers); argos (for Argos Translate and "
+        "LibreTranslate); or limelight (a smaller model folder).",
+        "TOOL",
         ...,
     ),
-    output: Path = option("Output folder (with --to argos a file); it must not exist.", "FOLDER", ..., "--output -o"),
+    output: Path = option(
+        "Folder to write, or with --to argos a file; it must not exist.", "FOLDER", ..., "--output -o"
+    ),
     model: options.Words = options.ONE_MODEL,
     quantization: Quantization = option(
-        "Format of stored weights; int8 is a quarter of float32.", "int8|float16|...", "float32"
+        "Number format of the stored weights: float32, bfloat16 (half the size) or int8 (a quarter); with --to "
+        "ctranslate2 or argos also float16, int16 and int8_float16, and others of CTranslate2. huggingface has "
+        "float32 alone.",
+        "FORMAT",
+        "float32",
     ),
 ) -> None:
-    """Convert a model for Argos Translate, CTranslate2 or transformers, or to a smaller Limelight model."""
+    """Write a model in the format of another tool, or as a smaller Limelight model.
+
+    The output has a README.md with the code to use it. A model that the other tool cannot compute is refused with all
+    reasons. To use a model of another tool here, see `limelight import`.
+    """
     forms = {"huggingface": ["float32"], "limelight": list(OURS)}.get(to)
     if forms and quantization not in forms:
         raise UserError(f"--quantization {quantization}: --to {to} supports {', '.join(forms)}")
@@ -72,15 +83,18 @@ IMPORT_EXAMPLES = """
 def import_(
     *,
     model: Path = argument(
-        "An Argos package, a CTranslate2 folder, a Marian checkpoint, or Marian, M2M100 or NLLB of transformers.",
+        "An Argos package, a CTranslate2 folder, a Marian checkpoint (.npz), a model of Bergamot or Firefox, or a "
+        "folder of transformers with Marian, M2M100 or NLLB. Its format is recognized by its content.",
         "SOURCE",
         ...,
     ),
     output: Path = option("Output model folder; it must not exist.", "FOLDER", ..., "--output -o"),
-    source: str = option("Language of the source, if the files do not name it.", "LANG", "", "--source --from"),
-    target: str = option("Language of the target.", "LANG", "", "--target --to"),
+    source: str = option(
+        "Source language, if the files do not name it; several of M2M100 or NLLB: de,fr.", "LANG", "", "--source --from"
+    ),
+    target: str = option("Target language.", "LANG", "", "--target --to"),
 ) -> None:
-    """Convert a model of another tool, such as one of OPUS-MT, to a Limelight model."""
+    """Make a Limelight model of a model of another tool, such as one of OPUS-MT."""
     from limelight.interop import import_model
 
     directions = import_model(model, output, source_lang=source, target_lang=target)

@@ -30,7 +30,7 @@ TEMPERATURE = 0.8
 def generate(
     *,
     prompt: str | None = argument("Text to continue. Default, or for -: standard input.", "PROMPT"),
-    model: options.Words = options.ONE_MODEL,
+    model: options.Words = options.OWN_MODEL,
     samples: int = option("Number of texts to generate for the prompt.", "N", 1, min=1),
     max_tokens: int = option("Maximum number of tokens per text.", "N", 500, min=1),
     stop: options.Words = option("Stop before this text. Can be repeated.", "TEXT"),
@@ -95,13 +95,13 @@ FILL_EXAMPLES = """
 def fill(
     *,
     text: str | None = argument("A text with [MASK] tokens. Default: lines of standard input.", "TEXT"),
-    model: options.Words = options.ONE_MODEL,
+    model: options.Words = options.OWN_MODEL,
     top: int = option("Number of predictions per mask.", "N", 5, min=1),
     as_json: bool = options.AS_JSON_LINES,
     output: options.Files = options.OUTPUT,
     machine: Machine,
 ) -> None:
-    """Predict the token at each [MASK] of a text."""
+    """Predict the token at each [MASK] of a text, with a masked language model (recipe bert-tiny)."""
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([text])
     with lines_to(output) as write:
@@ -133,13 +133,17 @@ CLASSIFY_EXAMPLES = """
 def classify(
     *,
     file: Path | None = argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE"),
-    model: options.Words = options.ONE_MODEL,
+    model: options.Words = options.OWN_MODEL,
     output: options.Files = options.OUTPUT,
-    as_json: bool = options.AS_JSON_LINES,
+    as_json: bool = flag("Print a JSON object per line, with the probabilities of all labels.", "--json"),
     batch_tokens: int = options.BATCH_TOKENS,
     machine: Machine,
 ) -> None:
-    """Classify each line: prints the label, a tab, and its probability."""
+    """Print the label that a classifier gives to each line, a tab, and the probability of the label.
+
+    A classifier is trained on labeled text, lines of `text TAB label`:
+    `limelight train --train labels.tsv --valid more.tsv --recipe classifier --out RUN`.
+    """
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output) as write:

@@ -25,17 +25,19 @@ def heads(
     *,
     test: list[str] = options.TEST,
     model: options.Words = options.ONE_MODEL,
-    sentences: int = option("Number of pairs, spread evenly over the files.", "N", 500, min=1),
-    keep: bool = flag("Store the roles in the model folder, so that the page shows them."),
+    sentences: int = option("Maximum number of pairs; of more, every n-th is taken.", "N", 500, min=1),
+    keep: bool = flag("Store the roles in the model folder, so that the page shows them (page of `limelight serve`)."),
     as_json: bool = options.AS_JSON,
     source: str = options.FROM,
     target: str = options.TO,
     quiet: bool = options.QUIET,
     machine: Machine,
 ) -> None:
-    """Measure what each attention head does on text with references, and how much it matters.
+    """Show for each attention head of a translation model what it attends to, and how much it matters.
 
-    Roles with means and deviations, the loss without each head, and gradient scores.
+    Prints a line for each head of encoder, decoder and cross-attention: its role, the token on which most of its weight
+    is (the previous or next one, the end, a rare word, or the source word that is translated); the change of the loss
+    if the head is switched off; and a gradient score. Measured on sentence pairs, whose translations are forced.
     """
     folders, configs = find_models(model, bundled=True, one="the heads of one are measured", pairs=True)
     groups = read_tests(test, configs, (source, target))

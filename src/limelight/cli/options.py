@@ -24,6 +24,7 @@ MODELS: Any = option(
     "Run or model folder; several are one ensemble. Default: the bundled translator.", "RUN", names="--model"
 )
 ONE_MODEL: Any = option("Run or model folder. Default: the bundled translator.", "RUN", names="--model")
+OWN_MODEL: Any = option("Run folder of `limelight train`, or model folder.", "RUN", names="--model")
 FROM: Any = option("Source language, for a model with several source languages.", "LANG", "", "--from --source")
 TO: Any = option("Target language, for a model with several directions.", "LANG", "", "--to --target")
 OUTPUT: Any = option("Output file. Default: standard output.", "FILE", names="--output -o")
@@ -31,7 +32,7 @@ AS_JSON: Any = flag("Print all results as one JSON object.", "--json")
 AS_JSON_LINES: Any = flag("Print one JSON object per line, with text and scores.", "--json")
 QUIET: Any = flag("Show no progress.", "--quiet -q")
 PRECISION: Any = option(
-    "Precision of matrix products: [bold]fp32[/bold], [bold]bf16[/bold], or [bold]int8[/bold] (fastest).", "P"
+    "Precision of matrix products: int8 (fastest on a CPU), bf16, or fp32. Default: by model and machine.", "P"
 )
 SHORTLIST: Any = flag("Compute logits of a lexical shortlist only; see `limelight shortlist`.")
 NO_PIVOT: Any = flag("Refuse languages that the model only connects through another one, instead of translating twice.")
@@ -54,7 +55,9 @@ TRAIN: Any = option(
     panel=TEXT,
 )
 VALID: Any = option("Validation text, in the formats of --train.", SEVERAL, panel=TEXT)
-TEST: Any = option("Held-out text, in the formats of `limelight train`.", SEVERAL, ...)
+TEST: Any = option(
+    "Sentence pairs that the model was not trained on, in the formats of `limelight train`.", SEVERAL, ...
+)
 GENERAL: Any = option(
     "Parallel text of other subjects, which the new model should not forget. Default: the text that the folder of the "
     "model keeps.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import json
 import re
 import sys
 from collections.abc import Sequence
@@ -186,8 +185,9 @@ def keys(
     action: Literal["add", "list", "revoke"] = argument("add, list or revoke.", "add|list|revoke", ...),
     name: str = argument("Name of the key.", "[NAME]", ""),
     file: Path = option("File of keys; created if it does not exist.", "FILE", Path("keys.json"), "--keys"),
-    per_minute: int | None = option("Rate limit of the key.", "N", None, "--characters-per-minute", min=1),
-    as_json: bool = options.AS_JSON,
+    per_minute: int | None = option(
+        "Rate limit of the key. Default: that of the service.", "N", None, "--characters-per-minute", min=1
+    ),
 ) -> None:
     """Create, list and revoke the keys of a service."""
     from limelight.serving.keys import add_key, read_keys, revoke_key
@@ -198,13 +198,11 @@ def keys(
         )
     if action == "add":
         secret = add_key(file, name, per_minute)
-        typer.echo(json.dumps({"name": name, "key": secret}) if as_json else secret)
-        told = "it is shown this once. A running service reads the file again within seconds"
-        note(f"the key of {name}; {told}")
+        typer.echo(secret)
+        note(f"the key of {name}; it is shown this once. A running service reads the file again within seconds")
     elif action == "revoke":
         revoke_key(file, name)
         note(f"{name} is revoked. A running service reads the file again within seconds")
     for key in read_keys(file) if action == "list" else ():
         limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
-        fields = {"name": key.name, "created": key.created, "characters_per_minute": key.characters_per_minute}
-        typer.echo(json.dumps(fields) if as_json else f"{key.name}  {key.created}{limit}")
+        typer.echo(f"{key.name}  {key.created}{limit}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from heapq import nsmallest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from limelight.cli.arguments import refuse
 from limelight.cli.job import Job
 from limelight.cli.outcome import command, note
 from limelight.cli.output import SENTENCES, Write, file_or_text, greet, lines_to, live_lines_of
-from limelight.errors import UserError, counted, shown
+from limelight.errors import UserError, counted
 
 if TYPE_CHECKING:
     from limelight.corpus.worker import Done
@@ -31,8 +30,6 @@ EXAMPLES = """
   limelight translate --model runs/en-de --lines --no-guards test.en > test.de
   limelight translate --model runs/en-de --workers 8 shards/ -o out/
 """
-WORST = 3
-"""The least sure lines that are reported."""
 MOST = 20
 """Warnings that are listed, the most frequent first."""
 BRIEF = 1000
@@ -112,23 +109,19 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
 
 
 def _write(found: Iterator[Done], write: Write, form: str) -> None:
-    """Write the lines of each text; afterwards report warnings and low confidence."""
+    """Write the lines of each text; afterwards report how many have warnings or a low confidence."""
     from limelight.pipelines.translation import LOW_CONFIDENCE
 
     warnings = Counter[str]()
-    unsure = list[tuple[float, int, str]]()
     count = low = 0
-    for count, (lines, named, confidence) in enumerate(found, start=1):
+    for lines, named, confidence in found:
+        count += 1
         warnings.update(list(dict.fromkeys(named)))
         for line in lines:
             write(line)
-        if confidence is not None and confidence < LOW_CONFIDENCE:
-            low += 1
-            unsure = nsmallest(WORST, [*unsure, (confidence, count, lines[0])])
+        low += confidence is not None and confidence < LOW_CONFIDENCE
     if warnings:
         listed = ", ".join(f"{name} in {number:,}" for name, number in warnings.most_common(MOST))
         note(f"warnings, of {counted(count, 'line')}: {listed}; --json names those of each line")
     if low and form != "json":
-        note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); the least sure:")
-        for confidence, number, line in unsure:
-            note(f"  line {number:,}: {confidence:.2f}: {shown(line, 60)}")
+        note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); --json names them")

@@ -162,14 +162,17 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
         there = Path(place) / "model"
         export_ctranslate2(stored, there, quantization=quantization)
 
+        card = exported_card(stored, f"A model of limelight {__version__} as an Argos package", _ARGOS_USE)
+        files = {METADATA: json.dumps(metadata).encode(), CARD: card.encode(), ARGOS_MODEL: model}
+        for file in (there / MODEL, there / CONFIG, *sorted(there.glob("*_vocabulary.json"))):
+            files[f"model/{file.name}"] = file.read_bytes()
+
         def fill(partial: Path) -> None:
-            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(f"{folder}/{METADATA}", json.dumps(metadata))
-                card = exported_card(stored, f"A model of limelight {__version__} as an Argos package", _ARGOS_USE)
-                archive.writestr(f"{folder}/{CARD}", card)
-                archive.writestr(f"{folder}/{ARGOS_MODEL}", model)
-                for file in (there / MODEL, there / CONFIG, *sorted(there.glob("*_vocabulary.json"))):
-                    archive.write(file, f"{folder}/model/{file.name}")
+            with zipfile.ZipFile(partial, "w") as archive:
+                for name, content in files.items():
+                    entry = zipfile.ZipInfo(f"{folder}/{name}")  # without a time: the same model has the same bytes
+                    entry.external_attr = 0o644 << 16
+                    archive.writestr(entry, content, zipfile.ZIP_DEFLATED)
 
         with writing(path, NOTHING_LEFT):
             fill_file(path, fill)

@@ -1,5 +1,6 @@
 """Weights as named tensors, in fp32, bf16 or int8."""
 
+import json
 import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -80,9 +81,22 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
     contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     try:
         # Write directly to the file: the library hangs when memory runs out while it concatenates all tensors.
-        fill_file(path, lambda partial: save_file(contiguous, partial, metadata={"format": "pt", **(notes or {})}))
+        fill_file(path, lambda partial: _save(partial, contiguous, {"format": "pt", **(notes or {})}))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
+
+
+def _save(path: Path, weights: dict[str, Tensor], notes: dict[str, str]) -> None:
+    """Write the file, with the notes in order: the library writes them in the order of a hash table, so that the same
+    model would have other bytes each time."""
+    save_file(weights, path, metadata=notes)
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = notes
+        ordered = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        file.seek(8)
+        file.write(ordered.ljust(size))  # the same characters, and spaces as before
 
 
 def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], dict[str, str]]:
