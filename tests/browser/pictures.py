@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def boxed(out: Path, text: str) -> None:
-    """What the model in the box says of a sentence: the stage, heads, steps, beam, patching, what if, the tour."""
+    """What the model in the box says of a sentence: the stage, heads, steps, beam, what if, the tour."""
     with served({DEFAULT: DEFAULT}) as (service, browser):
 
         def visit(fragment: str, **size: int) -> Any:
@@ -60,9 +60,6 @@ def boxed(out: Path, text: str) -> None:
         page.locator(".inside tbody tr").first.wait_for(timeout=WAIT)
         save(page, "#view-map", out / "page-map.png")
         save(visit("view=beam", width=1366), "#view-beam", out / "page-beam.png")
-        page = visit("view=patching", width=1366)
-        page.get_by_text("log p(").wait_for(timeout=WAIT)
-        save(page, "#view-patching", out / "page-patching.png")
         page = visit("view=whatif")
         page.get_by_label("Source, edited").fill(text.replace("tea", "milk"))
         page.wait_for_timeout(500)

@@ -188,7 +188,13 @@ def test_paper_is_light(open_page, address):
 @pytest.mark.smoke
 def test_pictures_and_the_document_are_saved(open_page, address, seen):
     page = open_page(address)
-    for name, start in (("Stage as SVG", b"<svg"), ("Stage as PNG", b"\x89PNG"), ("Everything as JSON", b"{")):
+    starts = {
+        "Stage as SVG": b"<svg",
+        "Stage as PNG": b"\x89PNG",
+        "This view as CSV": b'"","',
+        "Everything as JSON": b"{",
+    }
+    for name, start in starts.items():
         page.locator(".menu summary").click()
         with page.expect_download() as download:
             page.get_by_role("button", name=name).click()

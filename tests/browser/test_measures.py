@@ -1,9 +1,6 @@
 """What weights do not say, on the page; and what a visitor is told of a model that loads and a service that is gone."""
 
-import csv
-import io
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +8,6 @@ import pytest
 
 from limelight.inspection.erasure import Rows, erasures
 from limelight.pipelines.explain import Explanation, Question, explain, explained_page
-from limelight.pipelines.patch import patch_texts
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import ON_STAGE, TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
@@ -56,12 +52,7 @@ def test_a_head_that_is_off_lights_nothing(visit):
 @pytest.mark.parametrize("size", SIZES)
 def test_influence_shows_what_is_lost_and_what_attention_explains(visit, size, accessible, picture):
     page = visit("view=influence", size)
-    until(page, "() => document.querySelectorAll('#view-influence .shares tr').length > 0")
-    one = untrained()
-    question = said(one)
-    shares = array(Explanation(one, question).measures()["shares"]["source"]).sum(axis=1)
-    told = page.locator("#view-influence .shares .value").all_inner_texts()
-    assert told == [f"{share:.2f}" for share in shares]
+    until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
     assert re.fullmatch(r"-?\d\.\d\d", page.locator("#view-influence .explains td").first.inner_text())
     if size != "projector":
         accessible(page)
@@ -96,29 +87,6 @@ def test_the_slider_shows_the_translation_after_a_layer(visit, accessible):
     accessible(page)
 
 
-def test_patching_shows_what_comes_back(visit, accessible, picture):
-    page = visit("view=patching&one=ab&other=cd")
-    until(page, "() => document.querySelector('#view-patching .found').textContent.includes('log p')")
-    found = patch_texts(untrained(), "ab", "cd", source_lang="en", target_lang="de")
-    assert found.translations[1] in page.locator("#view-patching .found").inner_text()
-    page.locator(".menu summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="This view as CSV").click()
-    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
-    depth = len(found.effects.encoder)
-    assert rows[0] == ["", *found.source]
-    assert [row[0] for row in rows[1 : depth + 1]] == [
-        f"layer {each - 1}" if each else "embeddings" for each in range(depth)
-    ]
-    shown = np.array([row[1:] for row in rows[1 : depth + 1]], float)
-    np.testing.assert_allclose(shown, found.effects.encoder, atol=1e-5)
-    accessible(page)
-    picture(page, "patching")
-    page.get_by_label("Second sentence").fill("de")
-    page.get_by_role("button", name="Compare").click()
-    until(page, "() => document.querySelector('#view-patching .found').textContent.includes('de → ')")
-
-
 def test_words_that_translate_one_another_are_outlined(visit):
     page = visit()
     document = explain(untrained(), Question(TEXT, "en", "de"))
@@ -138,7 +106,7 @@ def test_a_file_holds_the_measures(open_page, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(explained_page(untrained(), Question(TEXT, "en", "de")), encoding="utf-8")
     page = open_page(f"{path.as_uri()}#view=influence&measure=contributions")
-    until(page, "() => document.querySelectorAll('#view-influence .shares tr').length > 0")
+    until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
     assert "contributions" in page.locator(".stage-title").inner_text()
     page.get_by_role("tab", name="Layers").click()
     until(page, "() => document.querySelectorAll('#view-layers tbody tr').length > 0")

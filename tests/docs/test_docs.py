@@ -180,7 +180,6 @@ def workplace(tmp_path_factory):
 )
 def test_the_code_on_the_page_runs(page, workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)
-    monkeypatch.setattr("limelight.inspection.patching.MIN_DIFFERENCE", 1e-9)  # of a random model
     names: dict[str, object] = {}
     for code in programs(page):
         exec(compile(code, page, "exec"), names)

@@ -12,7 +12,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection import attention_map
-from limelight.inspection.contributions import contributions, token_contributions
+from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import Rows, erasures
 from limelight.inspection.probe import probe
 from limelight.inspection.word_alignment import AlignmentHead
@@ -72,7 +72,7 @@ def test_a_decoder_without_self_attention_is_explained_by_the_rest():
     document = json.loads(json.dumps(Explanation(one, Question(TEXT, beam_size=2)).whole(), allow_nan=False))
     jsonschema.validate(document, SCHEMA)
     assert [kind["name"] for kind in document["kinds"]] == ["cross", "encoder_self"]
-    assert list(document["measures"]) == ["erasure"]
+    assert list(document["measures"]["contributions"]) == ["encoder_self", "cross"]
     with pytest.raises(
         UserError, match="this model has no attention of the kind decoder_self; it has encoder_self, cr"
     ):
@@ -142,8 +142,6 @@ def test_measures_are_those_of_inspection():
         np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)
         shares = (expected.layers / expected.layers.sum(-1, keepdims=True)).mean(axis=0)
         np.testing.assert_allclose(array(found["contributions"][kind]["mean"]), shares, atol=1e-5)
-    shares = token_contributions(one.model, source, (5, 6, 7), intervention=change)
-    np.testing.assert_allclose(array(found["shares"]["source"]), shares.source, atol=1e-5)
     layers = Explanation(one, question).layers()
     assert [len(layers[side]) for side in ("encoder", "decoder")] == [3, 3]
     steps = explain(one, question)["steps"]

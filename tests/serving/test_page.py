@@ -8,7 +8,6 @@ from importlib.resources import files
 import pytest
 
 from limelight.pipelines.explain import Explanation, Question, explain, explained_page
-from limelight.pipelines.patch import patch_texts
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.page import POLICY
 from tests.browser.helpers import untrained
@@ -99,22 +98,13 @@ def document_of(answer: object) -> dict:
 
 def test_a_file_keeps_what_was_open_and_what_was_changed(service: Running) -> None:
     plain = service.post("/api/v1/page/explain", ASKED).value["document"]["translation"]
-    asked = {**ASKED, "off": {"decoder.1.cross": [0]}, "forced": "ca", "state": "view=whatif", "patched": ["ab", "cd"]}
+    asked = {**ASKED, "off": {"decoder.1.cross": [0]}, "forced": "ca", "state": "view=whatif"}
     document = document_of(service.post("/api/v1/page/file", asked))
     assert document["state"] == "view=whatif"
     assert (document["before"]["ids"], document["before"]["off"]) == (plain["ids"], {})
     assert document["before"]["log_probability"] == pytest.approx(plain["log_probability"], abs=1e-5)
     assert document["translation"]["prefix"] == untrained().tokenizers.target.encode("ca")
-    assert document["patching"]["texts"] == ["ab", "cd"]
     assert "before" not in document_of(service.post("/api/v1/page/file", ASKED))
-
-
-def test_two_sentences_are_patched(service: Running) -> None:
-    asked = {**ASKED, "text": "ab", "other": "cd"}
-    found = service.post("/api/v1/page/patch", asked).value["patching"]
-    assert found == plain(patch_texts(untrained(), "ab", "cd", source_lang="en", target_lang="de").values())
-    refused = service.post("/api/v1/page/patch", {**asked, "other": "cde"})
-    assert (refused.status, "equal numbers of tokens" in refused.value["error"]["message"]) == (400, True)
 
 
 def test_the_source_language_is_found_out(service: Running) -> None:

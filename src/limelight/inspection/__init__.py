@@ -1,13 +1,12 @@
 """Attention maps: as numbers, as pictures, in the terminal."""
 
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
-from limelight.inspection.contributions import contributions, token_contributions
+from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import gradient_scores, sentence_losses
 from limelight.inspection.heads import with_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
-from limelight.inspection.patching import Sides, patch
 from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.terminal import text_picture
 from limelight.inspection.views import save, save_grid
@@ -17,14 +16,12 @@ __all__ = [
     "AttentionMap",
     "Intervention",
     "Link",
-    "Sides",
     "attention_map",
     "contributions",
     "decoder_lens",
     "encoder_lens",
     "erasures",
     "gradient_scores",
-    "patch",
     "probe",
     "rank_correlation",
     "reader_map",
@@ -33,6 +30,5 @@ __all__ = [
     "sentence_losses",
     "text_map",
     "text_picture",
-    "token_contributions",
     "with_heads",
 ]

@@ -23,9 +23,8 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import Batch
-from limelight.errors import UserError
 from limelight.inspection.batches import Rows, token_log_probabilities
-from limelight.inspection.heads import attentions, head_factors
+from limelight.inspection.heads import attentions, head_factors, transformer_of
 from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
@@ -51,9 +50,7 @@ class Change(NamedTuple):
 
 def heads_of(model: Seq2Seq) -> list[Head]:
     """All heads. Raises `UserError` for models other than Transformers with encoder and decoder."""
-    there = attentions(model)
-    if not there:
-        raise UserError("only Transformers with encoder and decoder have heads to measure: this is another model")
+    there = attentions(transformer_of(model))
     return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
 
 

@@ -21,6 +21,13 @@ def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
     return attentions_of(model) if isinstance(model, Transformer) else {}
 
 
+def transformer_of(model: nn.Module) -> Transformer:
+    """The model. Raises `UserError` for others than Transformers with encoder and decoder."""
+    if not isinstance(model, Transformer):
+        raise UserError("heads and layers are those of Transformers with encoder and decoder: this is another model")
+    return model
+
+
 def head_counts(model: nn.Module) -> dict[str, int]:
     """The attentions of a model by their names, with their numbers of heads."""
     return {name: getattr(attention, "heads", 1) for name, attention in attentions_of(model).items()}
@@ -48,9 +55,7 @@ def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
     tensors are shared with `model`. Raises `UserError` for a model without multi-head attention, for an unknown
     attention, and for another number of heads than it has.
     """
-    there = attentions(model)
-    if not there:
-        raise UserError("keep_heads is for Transformers with encoder and decoder: this model has no heads of that kind")
+    there = attentions(transformer_of(model))
     for name, keep in keep_heads.items():
         if name not in there:
             raise UserError(f"unknown attention {name!r}; the model has {', '.join(there)}")

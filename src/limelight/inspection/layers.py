@@ -16,7 +16,7 @@ from torch import Tensor
 from limelight.decoding.engine import search_for, search_from
 from limelight.decoding.request import Request
 from limelight.decoding.top import PROJECTED, in_full
-from limelight.inspection.forward_pass import transformer_of
+from limelight.inspection.heads import transformer_of
 from limelight.inspection.probe import Intervention, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.transformer.model import TransformerMemory

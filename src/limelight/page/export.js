@@ -3,7 +3,6 @@
 import { button, element } from "./dom.js";
 import { drawing } from "./drawing.js";
 import { beside } from "./models.js";
-import { pairOf } from "./patching.js";
 import { pictureOf } from "./picture.js";
 import { shown } from "./shown.js";
 import { hasSnapshots } from "./training.js";
@@ -114,7 +113,6 @@ async function savePage(context) {
       training,
       theme: globalThis.document.documentElement.dataset.theme,
       state: writeAddress(shownIn(store)),
-      patched: store.get("view") === "patching" && pairOf(context).every(Boolean) ? pairOf(context) : null,
     }),
   );
 }

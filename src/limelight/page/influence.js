@@ -1,11 +1,11 @@
-/** What each target word needs: what it loses without a source word, and how much of it comes from the source at all. */
+/** What each target word needs: what it loses without a source word, and how well weights tell it. */
 
-import { bar, element, fill, follow, legend, panel, scroll, table } from "./dom.js";
+import { element, fill, follow, legend, panel, table } from "./dom.js";
 import { matrix } from "./matrix.js";
-import { correlation, lostByWord, shareLost, sourceShares } from "./measures.js";
+import { correlation, lostByWord, shareLost } from "./measures.js";
 import { createPicture } from "./picture.js";
 import { twoDigits } from "./scale.js";
-import { plain, spoken } from "./sentences.js";
+import { spoken } from "./sentences.js";
 import { nameOf, selected, shownOf, wordsOf } from "./shown.js";
 
 /** The view as an element; it asks for the measures while it can be seen. */
@@ -16,8 +16,7 @@ export function createInfluence(context) {
   );
   const message = element("p.reading", { role: "status" });
   const explained = element("div");
-  const explains = element("div.explains", element("h2.opened", "What attention explains"), explained);
-  const shares = scroll("Shares of the source");
+  const right = panel("What attention explains", explained);
   const left = panel(
     "Leave one word out",
     picture.root,
@@ -25,34 +24,21 @@ export function createInfluence(context) {
       "A row is a word of the translation, a column a word of the source: the share of its probability that the word loses when the source is translated without that word, with the translation so far as it is. A source with a hole is unlike what the model was trained on.",
     ),
   );
-  const right = element(
-    "div.panel",
-    explains,
-    element("h2.opened", "From the source, or from the words before"),
-    shares,
-    legend(
-      "The share of each word that comes from the source through all layers (ALTI+); the rest comes from the translation so far. A word with little of the source may be invented.",
-    ),
-  );
   const root = element("div", message, element("div.pair.lost", left, right));
   const ask = async () => {
     if (!context.document.translation) return undefined;
-    if (!shares.children.length) fill(message, "Words are being left out …");
+    if (left.hidden) fill(message, "Words are being left out …");
     const found = await context.source.measures().catch((error) => ({ problem: error.message }));
     return found?.erasure ? { ...found, ...(await compared(context, found)) } : found;
   };
   follow(store, root, ["document", "theme", "kind", "layer", "head"], ask, (found) => {
     const problem = found ? found.problem : "This file does not hold these measures. A served page shows them.";
-    left.hidden = explains.hidden = !found?.erasure;
-    right.hidden = Boolean(problem);
+    left.hidden = right.hidden = !found?.erasure;
     fill(message, problem ?? (found.erasure ? "" : "This sentence is too long to leave out its words one by one."));
     if (found?.erasure) {
       picture.draw(lostOf(context, found));
       drawExplains(explained, found.rows);
     }
-    const { words } = context.document.sides.target;
-    const share = found?.shares && sourceShares(found.shares.source, wordsOf(context, "target"));
-    fill(shares, share && sharesOf(share, words));
   });
   return root;
 }
@@ -95,11 +81,5 @@ function drawExplains(explained, rows) {
   const lines = rows.map(([name, value]) => [name, value === null ? "no order" : twoDigits(value)]);
   const meaning =
     "Rank correlation (Kendall's τ) with what is lost, the mean over the words: 1 is the same order, 0 none, −1 the reverse.";
-  return fill(explained, legend(meaning), table(lines, { numbers: [1] }));
+  return fill(explained, legend(meaning), table(lines, { numbers: [1], look: "explains" }));
 }
-
-const sharesOf = (values, words) =>
-  table(
-    values.map((share, place) => [plain(words[place]), bar(share, twoDigits(share))]),
-    { look: "shares" },
-  );

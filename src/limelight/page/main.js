@@ -20,7 +20,6 @@ import { comparable, createModels } from "./models.js";
 import { createInfluence } from "./influence.js";
 import { createMap } from "./map.js";
 import { createLayers } from "./layers.js";
-import { createPatching } from "./patching.js";
 import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
 import { createFilled } from "./filled.js";
 
@@ -62,15 +61,13 @@ function build(context) {
   const translate = live ? createTranslate(context) : null;
   const stage = createStage(context);
   const held = (name) => Boolean(live ? context.document.translation : context.document[name]);
-  const layered = (name) => held(name) && hasContributions(context);
   const tabs = createTabs(context, {
     map: { title: "Map", make: createMap, there: () => held("map") },
     heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },
     steps: { title: "Steps", make: createSteps, there: () => Boolean(context.document.steps?.length) },
     beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
     influence: { title: "Influence", make: createInfluence, there: () => held("measures") },
-    layers: { title: "Layers", make: createLayers, there: () => layered("layers") },
-    patching: { title: "Patching", make: createPatching, there: () => layered("patching") },
+    layers: { title: "Layers", make: createLayers, there: () => held("layers") && hasContributions(context) },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },

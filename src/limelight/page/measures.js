@@ -60,15 +60,3 @@ export function correlation(weights, lost, columns) {
   );
   return found.length ? found.reduce((sum, each) => sum + each, 0) / found.length : null;
 }
-
-/** The share of the source in each target word: the mean over its tokens. */
-export function sourceShares(packed, words) {
-  const { shape, values } = decode(packed);
-  const [tokens, columns] = shape;
-  const found = [];
-  for (let token = 0; token < tokens; token += 1) {
-    const share = values.subarray(token * columns, (token + 1) * columns).reduce((sum, each) => sum + each, 0);
-    (found[words[token]] ??= []).push(share);
-  }
-  return found.map((shares) => shares.reduce((sum, each) => sum + each, 0) / shares.length);
-}

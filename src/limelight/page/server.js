@@ -109,10 +109,6 @@ export function serverSource(get) {
       return matrix(shape[0], shape[1], values);
     },
     measures: () => remembered("page/measures", looked(), "measures"),
-    patching(one, other) {
-      const { source_lang, target_lang, model } = get().question;
-      return remembered("page/patch", { text: one, other, source_lang, target_lang, model }, "patching");
-    },
     layers: () => remembered("page/layers", looked(), "layers"),
     map: () => remembered("page/map", looked(), "map"),
     distribution: async (row) => {

@@ -16,7 +16,6 @@ export function embeddedSource(get) {
     live: false,
     measures: async () => get().measures ?? null,
     layers: async () => get().layers ?? null,
-    patching: async () => get().patching ?? null,
     map: async () => get().map ?? null,
     inside: async () => null,
     async lookUp(kind, layer, head, row) {

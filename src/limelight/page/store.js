@@ -25,8 +25,6 @@ const DEFAULTS = {
   before: "", // the source that an edited one is compared with; "" while it is not edited
   prefix: "",
   forced: "", // words of one's own after the prefix
-  one: "", // two sentences between which vectors are patched
-  other: "",
   off: "",
   temperature: "",
   snapshot: 0, // the model after so many updates; 0: the one that is served

@@ -17,9 +17,8 @@ from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
-from limelight.inspection.contributions import followed, of_parts
+from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import Rows, erasures, needed_words
-from limelight.inspection.forward_pass import forward_pass, has_parts
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import head_factors
 from limelight.inspection.layers import decoder_lens, encoder_lens
@@ -32,7 +31,6 @@ from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import eval_mode
 from limelight.models.transformer.model import Transformer
-from limelight.pipelines.patch import patch_texts
 from limelight.pipelines.translator import Translator
 from limelight.tokens import UNKNOWN, Tokenizer
 from limelight.tokens.tokenizer import is_control
@@ -179,22 +177,20 @@ class Explanation:
         return needed_words(self.model, Rows(self.source, self.target, own, count))
 
     def measures(self) -> dict[str, Any]:
-        """What weights do not say: `erasure`, `contributions` and `shares`.
+        """What weights do not say: `erasure` and `contributions`.
 
         `erasure` is (target tokens, source words), log p(token) minus the same without the word (`inspection.erasure`);
-        it is missing for a long sentence. `contributions` and `shares` are those of Transformers
-        (`inspection.contributions`).
+        it is missing for a long sentence. `contributions` are those of Transformers (`inspection.contributions`).
         """
         found = dict[str, Any]()
         if self._word_count * (len(self.target) + 1) <= MAX_MEASURED:
             found["erasure"] = packed(self.erasures())
-        if has_parts(self.model):
-            parts = forward_pass(self.model, self.source, self.target, intervention=self.change)
+        if isinstance(self.model, Transformer):
+            of_kinds = contributions(self.model, self.source, self.target, intervention=self.change)
             found["contributions"] = {
                 kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
-                for kind, each in of_parts(parts).items()
+                for kind, each in of_kinds.items()
             }
-            found["shares"] = {name: packed(each) for name, each in followed(parts)._asdict().items()}
         return found
 
     @property
@@ -267,12 +263,6 @@ class Explanation:
         """The source and the target as a batch."""
         return self.model.batch([self.source], [self.target])
 
-    def patch(self, other: str) -> dict[str, Any]:
-        """The effects of patching the text into another one, see `pipelines/patch.py`."""
-        question = self.question
-        languages: Any = {"source_lang": question.source_lang, "target_lang": question.target_lang}
-        return patch_texts(self.translator, question.text, other, **languages).values()
-
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
     """The page's document of a translation, see `Explanation.document`."""
@@ -317,7 +307,6 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "head_weights": Explanation.head_weights,
     "look_up": Explanation.look_up,
     "measures": Explanation.measures,
-    "patch": Explanation.patch,
     "layers": Explanation.layers,
     "map": Explanation.map,
     "inside": Explanation.inside,
@@ -326,7 +315,7 @@ ANSWERS: dict[str, Callable[..., Any]] = {
 """Explanations that a service offers, by name."""
 
 _ASKED = {each.name for each in fields(Question)}
-_FURTHER = ("kind", "side", "layer", "head", "row", "place", "other")
+_FURTHER = ("kind", "side", "layer", "head", "row", "place")
 
 
 def answer(name: str, translator: Translator, text: str, options: Mapping[str, Any]) -> Any:

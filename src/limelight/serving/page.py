@@ -94,13 +94,6 @@ class LookUp(Head):
     row: int = Field(ge=0)
 
 
-class Patch(Explain):
-    """Patching between two sentences."""
-
-    other: Text
-    """Another sentence, with as many tokens."""
-
-
 class Named(Strict):
     """A model."""
 
@@ -126,8 +119,7 @@ VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
     "explain": (Explain, "explain", "document", "The document of a translation: docs/schema/page-1.json."),
     "head": (Head, "head_weights", "matrix", "The weights of one head."),
     "look_up": (LookUp, "look_up", "look_up", "The numbers of one computation of attention."),
-    "measures": (Explain, "measures", "measures", "Erasure, contributions, and shares of source and prefix."),
-    "patch": (Patch, "patch", "patching", "The effects of patching between two sentences."),
+    "measures": (Explain, "measures", "measures", "Erasure and contributions."),
     "layers": (
         Explain,
         "layers",
@@ -225,8 +217,6 @@ class File(Explain):
     """The fragment of the page's address: what is open."""
     beside: list[str] = Field([], max_length=MAX_BESIDE)
     """Models whose maps stand beside this one."""
-    patched: tuple[str, str] | None = None
-    """Two sentences for the view Patching."""
     training: bool = False
     """Whether to include the snapshots of the model's run."""
 
@@ -251,10 +241,6 @@ async def file(call: Call, asked: File) -> Response:
     if asked.prefix or asked.forced or asked.off or asked.temperature:
         before = await asked.plain(snapshot=asked.snapshot).answer(call, "explain")
         document["before"] = before["translation"]
-    if asked.patched:
-        first, other = asked.patched
-        pair = Patch(other=other, **asked.plain(text=first).model_dump(exclude_unset=True))
-        document["patching"] = await pair.answer(call, "patch")
     if asked.beside:
         document["beside"] = [await asked.plain(model=name).answer(call, "explain_heads") for name in asked.beside]
     if asked.training:
