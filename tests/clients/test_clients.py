@@ -95,25 +95,6 @@ def test_deepl_has_glossaries(deepl_client: "deepl.DeepLClient") -> None:
         deepl_client.get_glossary(glossary.glossary_id)
 
 
-def test_deepl_has_multilingual_glossaries(deepl_client: "deepl.DeepLClient") -> None:
-    entries = deepl.api_data.MultilingualGlossaryDictionaryEntries
-    made = deepl_client.create_multilingual_glossary("pets", [entries("EN", "DE", {"cat": "Kater"})])
-    assert [each.entry_count for each in made.dictionaries] == [1]
-    deepl_client.update_multilingual_glossary_dictionary(made, entries("EN", "DE", {"dog": "Hund"}))
-    (found,) = deepl_client.get_multilingual_glossary_entries(made, "EN", "DE").dictionaries
-    assert found.entries == "cat\tKater\ndog\tHund"
-    deepl_client.replace_multilingual_glossary_dictionary(made, entries("EN", "DE", {"cat": "Katze"}))
-    assert deepl_client.update_multilingual_glossary_name(made, "cats").name == "cats"
-    assert [each.name for each in deepl_client.list_multilingual_glossaries()] == ["cats"]
-    text = deepl_client.translate_text("a cat", source_lang="EN", target_lang="DE", glossary=made).text
-    assert "Katze" in text
-    with pytest.raises(deepl.DeepLException, match="only dictionary"):
-        deepl_client.delete_multilingual_glossary_dictionary(made, made.dictionaries[0])
-    deepl_client.delete_multilingual_glossary(made)
-    with pytest.raises(deepl.GlossaryNotFoundException):
-        deepl_client.get_multilingual_glossary(made)
-
-
 def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.DeepLClient", tmp_path: Path) -> None:
     wrong = deepl.DeepLClient("wrong", server_url=place.url)
     with pytest.raises(deepl.AuthorizationException):
@@ -273,10 +254,6 @@ const [url, key, ...texts] = process.argv.slice(1);
   await client.translateDocument(Buffer.from(texts[1]), out, null, 'de', { filename: 'a.txt' });
   await client.translateDocument(Buffer.from('%PDF-1.7'), 'no.pdf', null, 'de', { filename: 'a.pdf' })
     .then(() => console.error('a PDF was taken'), () => {});
-  const both = await client.createMultilingualGlossary('both', [{ sourceLangCode: 'en', targetLangCode: 'de',
-    entries: new deepl.GlossaryEntries({ entries: { cat: 'Kater', dog: 'Hund' } }) }]);
-  const counted = both.dictionaries.map(each => each.entryCount);
-  await client.deleteMultilingualGlossary(both);
   const document = fs.readFileSync(out, 'utf8');
   fs.unlinkSync(out);
   const terms = new deepl.GlossaryEntries({ entries: { cat: 'Kater' } });
@@ -293,7 +270,7 @@ const [url, key, ...texts] = process.argv.slice(1);
   console.log(JSON.stringify({ texts: found.map(each => each.text), source: found[0].detectedSourceLang,
     count: usage.character.count, languages: languages.map(each => each.code), refused,
     sources: sources.map(each => each.code), document, withGlossary: withGlossary.text, entries: entries.toTsv(),
-    gone, unknown, counted }));
+    gone, unknown }));
 })();
 """
 
@@ -313,7 +290,6 @@ def test_deepl_for_node(place: Place) -> None:
     assert (found["sources"], found["document"]) == (["en"], expected(place)[1])
     assert "Kater" in found["withGlossary"]
     assert found["entries"] == "cat\tKater"
-    assert found["counted"] == [2]
     assert "a PDF was taken" not in ended.stderr
     assert found["gone"] == "GlossaryNotFoundError"
     assert "fr is not supported" in found["unknown"]

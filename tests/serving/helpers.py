@@ -25,6 +25,7 @@ from limelight.errors import RunError, UserError
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
+from limelight.serving.catalog import Catalog, Model
 from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
@@ -33,7 +34,7 @@ from limelight.serving.logs import Log
 from limelight.serving.openapi import APIS
 from limelight.serving.pool import NewLink, Pool
 from limelight.serving.server import end_engines, listen, web_server
-from limelight.serving.service import Catalog, Model, Service
+from limelight.serving.service import Service
 from limelight.serving.worker import description, load_engine
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import Characters, TableModel, characters
@@ -198,14 +199,23 @@ class Running:
 
     def counts(self) -> dict[str, float]:
         """Requests by outcome, and how many are on their way."""
-        outcomes = {
-            name: self.metric("limelight_requests_total", outcome=name)
-            for name in ("accepted", "rejected", "canceled", "failed")
-        }
-        return {**outcomes, "in_progress": self.metric("limelight_requests_in_progress")}
-
-    def received(self) -> float:
-        return self.metric("limelight_requests_received_total")
+        found = dict.fromkeys(("accepted", "rejected", "canceled", "failed"), 0.0)
+        for metric in self.service.metrics.registry.collect():
+            for sample in metric.samples:
+                if sample.name == "limelight_requests_total":
+                    status = int(sample.labels["status"])
+                    refused = 400 <= status < 500 or status == 503
+                    name = (
+                        "canceled"
+                        if status == 499
+                        else "rejected"
+                        if refused
+                        else "failed"
+                        if status >= 500
+                        else "accepted"
+                    )
+                    found[name] += sample.value
+        return {**found, "in_progress": self.metric("limelight_requests_in_progress")}
 
     def lines(self) -> list[dict[str, Any]]:
         """What was logged."""

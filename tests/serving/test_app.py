@@ -216,6 +216,6 @@ def test_readiness_is_no_while_a_model_loads_and_when_it_ends(plain_service: Run
     assert (answer.status, answer.headers["retry-after"]) == (503, "5")
     assert plain_service.post("/v2/translate", {"text": "a", "target_lang": "FR"}).status == 200, "the others are up"
     engine.ready, pool.trouble = True, ""
-    plain_service.service.leaving = True
+    plain_service.service.draining = True
     assert plain_service.get("/api/v1/health/ready").status == 503
-    plain_service.service.leaving = False
+    plain_service.service.draining = False

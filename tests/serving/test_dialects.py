@@ -97,20 +97,6 @@ def test_every_api_takes_the_form_of_address_from_a_variant_of_a_language() -> N
         assert (refused.status, "de@polite is not supported" in refused.value["message"]) == (400, True)
 
 
-def test_deepl_lists_languages_of_version_3(service: Running) -> None:
-    found = {each["lang"]: each for each in service.get("/v3/languages?resource=translate_text").value}
-    uses = {code: (each["usable_as_source"], each["usable_as_target"]) for code, each in found.items()}
-    both, target = (True, True), (False, True)
-    assert uses == {"de": both, "en": both, "pt": target, "en-GB": target, "en-US": target, "pt-BR": target,
-                    "pt-PT": target}  # fmt: skip
-    assert (found["de"]["name"], found["de"]["status"]) == ("German", "stable")
-    assert set(found["de"]["features"]) == {"tag_handling", "glossary", "auto_detection"}
-    assert service.get("/v3/languages?resource=glossary").status == 200
-    assert service.get("/v3/languages?resource=write").value == []
-    refused = service.get("/v3/languages?resource=nothing")
-    assert (refused.status, "resource" in refused.value["message"]) == (400, True)
-
-
 @pytest.mark.parametrize(
     ("changed", "status", "says"),
     [

@@ -25,7 +25,7 @@ from limelight.child import Handler
 from limelight.documents import document
 from limelight.documents.translate import Work, translate_document
 from limelight.formats.registry import Options
-from limelight.serving import stored
+from limelight.serving import uploads
 from limelight.serving.dialects import documents
 from limelight.serving.dialects.documents import CHUNK, SUFFIXES, Segment, chunks
 from limelight.serving.keys import Key, Keys, digest
@@ -34,7 +34,7 @@ from limelight.serving.links import Task
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
-from limelight.serving.stored import Uploads
+from limelight.serving.uploads import Uploads
 from tests import forked
 from tests.serving.helpers import ROOT, Answered, Running, ThreadLink, at_work, carrying, running, wait_until
 
@@ -87,7 +87,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 def draining(started: Running, seconds: float) -> "Future[None]":
     """The service is told to end, and waits for so many seconds at most."""
     server = cast(uvicorn.Server, SimpleNamespace(should_exit=False))
-    ending = drain(started.service, server, seconds=seconds, delay=0.0)
+    ending = drain(started.service, server, seconds)
     future = asyncio.run_coroutine_threadsafe(ending, started.loop)
     wait_until(lambda: started.service.draining)
     return future
@@ -201,7 +201,7 @@ def same_document(found: bytes, expected: bytes) -> None:
 
 
 def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "TAKEN_SECONDS", 2.0)
+    monkeypatch.setattr(uploads, "TAKEN_SECONDS", 2.0)
     before = service.service.uploads.unfetched
     handle = send(service, "\ufeffThe lamp. It hums!\n\n  a name\n".encode("utf-8")).value
     assert len(handle["document_id"]) == 32
@@ -407,9 +407,9 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
         await asyncio.gather(*opened)
         store.forget(store.add("a", "c", 1))
         with pytest.raises(Refusal, match="bytes of documents"):
-            store.add("a", "c", stored.MAX_BYTES)
+            store.add("a", "c", uploads.MAX_BYTES)
         store.close()
-        monkeypatch.setattr(stored, "KEPT_SECONDS", 0.0)
+        monkeypatch.setattr(uploads, "KEPT_SECONDS", 0.0)
         store.begin(store.add("a", "", 1), work())
         while len(store):  # the bound is the time of the test
             await asyncio.sleep(0.01)

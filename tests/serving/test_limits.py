@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import stored
+from limelight.serving import stored, uploads
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
-from limelight.serving.stored import Uploads
+from limelight.serving.stored import StoredGlossary
+from limelight.serving.uploads import Uploads
 from tests.serving.helpers import Answered, Running, running, table, translator
 from tests.serving.test_app import message_of
 
@@ -78,7 +79,7 @@ def test_uploads(service: Running, path: str) -> None:
     [
         ("/api/v1/translate", {"beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
         ("/api/v1/translate", {"n_best": 3}, ["n_best", "from 1 to 2", "not 3", "--max-n-best"]),
-        ("/api/v1/steps", {"text": "a", "beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
+        ("/api/v1/page/explain", {"text": "a", "beam_size": 5}, ["beam_size", "from 1 to 4", "not 5", "--max-beam"]),
         ("/api/v1/page/explain", {"text": "a", "beam_size": 0}, ["beam_size", "from 1 to 4", "not 0", "--max-beam"]),
         ("/translate", {"alternatives": 2}, ["alternatives must be from 0 to 1", "not 2", "--max-n-best"]),
         ("/translate", {"alternatives": 99}, ["alternatives must be from 0 to 1", "not 99", "--max-n-best"]),
@@ -140,10 +141,11 @@ def test_the_limit_of_a_key() -> None:
 
 def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored, "MAX_OWN", 0)
-    monkeypatch.setattr(stored, "MAX_BYTES", 5)
+    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
     with pytest.raises(Refusal, match="more than 5 bytes of documents, or 2 of yours: fetch their translations"):
         Uploads().add("a", "", 6)
     with pytest.raises(Refusal, match="more than 0 documents at a time"):
         Uploads(0).add("a", "", 1)
+    glossary = StoredGlossary(owner="a", name="b", source="en", target="de", entries="")
     with pytest.raises(Refusal, match="0 glossaries of yours already, of at most 0: delete one"):
-        asyncio.run(stored.Glossaries().add("a", "b", []))
+        asyncio.run(stored.Glossaries().add(glossary))

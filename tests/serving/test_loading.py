@@ -14,8 +14,7 @@ from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import NewLink
 from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
-LISTS = ["/languages", "/v2/languages?type=target", "/v3/languages", "/v1/models",
-         "/v2/glossary-language-pairs"]  # fmt: skip
+LISTS = ["/languages", "/v2/languages?type=target", "/v1/models", "/v2/glossary-language-pairs"]
 
 
 def behind(gate: threading.Event) -> Callable[[Translator], NewLink]:

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from limelight.serving.app import network_of
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.origin import Origins
 from limelight.serving.refusal import Refusal
@@ -71,12 +70,3 @@ def test_names_of_a_service(host: str, good: bool) -> None:
             origins.require("GET", {"host": host})
         assert (caught.value.status, caught.value.code) == (403, "host")
     Origins(("*",)).require("GET", {"host": host})
-
-
-def test_the_addresses_of_a_network_of_version_6_are_one_client() -> None:
-    assert network_of("2001:db8::1") == network_of("2001:db8::ffff:1") == "2001:db8::/64"
-    assert network_of("2001:db8:0:1::1") != network_of("2001:db8::1")
-    assert network_of("fe80::1%eth0") == "fe80::/64"
-    assert [network_of(each) for each in ("10.0.0.1", "::ffff:10.0.0.1", "", "pipe")] == [
-        "10.0.0.1", "::ffff:10.0.0.1", "", "pipe",
-    ]  # fmt: skip

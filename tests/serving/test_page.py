@@ -72,25 +72,6 @@ def test_answers_are_those_of_python(service: Running) -> None:
     assert page.headers["content-disposition"].startswith("attachment")
 
 
-def test_programs_get_parts_of_the_document(service: Running) -> None:
-    document = service.post("/api/v1/page/explain", ASKED).value["document"]
-    for name in ("steps", "beam"):
-        parts = {part: document[part] for part in ("model", "translation", name)}
-        assert service.post(f"/api/v1/{name}", ASKED).value == {"format": 1, **parts}
-    seen = service.post("/api/v1/attention", ASKED).value["attention"]
-    assert seen == {name: value for name, value in document.items() if name not in ("steps", "beam")}
-    heads = service.post("/api/v1/attention", {**ASKED, "every_head": True}).value["attention"]
-    assert "cross" in heads["matrices"]
-    given = {**ASKED, "target": "ca"}
-    ids = untrained().tokenizers.target.encode("ca")
-    assert service.post("/api/v1/steps", given).value["translation"]["ids"] == ids
-    assert service.post("/api/v1/beam", given).value["beam"] is None
-    begun = service.post("/api/v1/steps", {**ASKED, "prefix": "ca"}).value["translation"]
-    assert (begun["prefix"], begun["ids"][: len(ids)]) == (ids, ids)
-    refused = service.post("/api/v1/steps", {**given, "prefix": "c"})
-    assert (refused.status, "prefix: not with target" in refused.value["error"]["message"]) == (400, True)
-
-
 def document_of(answer: object) -> dict:
     (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', answer.value.decode())
     return json.loads(data)

@@ -10,11 +10,11 @@ from hypothesis import strategies as some
 
 from limelight.child import KILLED
 from limelight.serving import pool
+from limelight.serving.catalog import Model
 from limelight.serving.limits import Limits
 from limelight.serving.links import Report, ReportCallback, Task
 from limelight.serving.pool import LONG, ROOM, Pool
 from limelight.serving.refusal import Refusal
-from limelight.serving.service import Model
 
 PAGE = "x" * (LONG + 1)
 

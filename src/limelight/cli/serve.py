@@ -76,13 +76,6 @@ def serve(
     drain_seconds: float = option(
         "Time to finish accepted requests after SIGTERM.", "SECONDS", 30.0, panel=ENDING, min=0
     ),
-    drain_delay: float = option(
-        "Time during which requests are still accepted after SIGTERM, for load balancers.",
-        "SECONDS",
-        0.0,
-        panel=ENDING,
-        min=0,
-    ),
     quiet: bool = flag("Log no line for each request.", "--quiet -q"),
 ) -> None:
     """Answer translation requests over HTTP: the APIs of DeepL, LibreTranslate and OpenAI (chat), and one of its own.
@@ -116,7 +109,6 @@ def serve(
         cors=tuple(cors or ()),
         proxies=trust_proxy,
         drain_seconds=drain_seconds,
-        drain_delay=drain_delay,
         quiet=quiet,
     )
     log = Log(quiet=quiet)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import secrets
 import time
 from collections.abc import Awaitable, Sequence
-from contextlib import suppress
 from typing import Any, TypeVar
 
 from starlette.middleware.cors import CORSMiddleware
@@ -57,7 +55,7 @@ class App:
         service, request = self._service, Request(scope, receive)
         route = self._route_of(scope["method"], scope["path"])
         if route.counted:
-            service.metrics.begin()
+            service.metrics.in_progress.inc()
         started, trace, status = time.perf_counter(), secrets.token_hex(8), LEFT
         try:
             answer = await self._answer(route, request, trace)
@@ -117,7 +115,7 @@ class App:
         needs_key = service.keys is not None and not route.public
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         key: Any = (secret.strip() if scheme.lower() in SCHEMES else "") or fields.get(api.key_field, "")
-        client = Client(network_of(request.client.host) if request.client else "")
+        client = Client(request.client.host if request.client else "")
         if needs_key and (key or not api.key_field):  # the body is not read before the key is known
             client = of_key(service, key, api)
         if route.method and not route.public:
@@ -149,15 +147,6 @@ def of_key(service: Service, secret: object, api: Api) -> Client:
     if key is None:
         raise Refusal(api.denied, "invalid_key", "this key is not known, or no longer")
     return Client(f"key {key.name}", key.name)
-
-
-def network_of(address: str) -> str:
-    """What counts as one client: an address, or in version 6 its network, whose 2^64 addresses are those of one."""
-    with suppress(ValueError):
-        found = ipaddress.ip_address(address.partition("%")[0])
-        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is None:
-            return str(ipaddress.ip_network((found, 64), strict=False))
-    return address
 
 
 async def _while_there(work: Awaitable[Value], receive: Receive) -> Value:

@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse as JSONResponse
 from starlette.responses import Response as Response
 
 from limelight.serving.fields import Upload
-from limelight.serving.refusal import Refusal
+from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Client, Service
 
 JsonObject = dict[str, Any]
@@ -38,6 +38,13 @@ class Call:
     uploads: Mapping[str, Upload]
     base_url: str
     """The public address of the service."""
+
+    @property
+    def file(self) -> Upload:
+        """The file. Raises `Refusal` where there is none."""
+        if "file" not in self.uploads:
+            raise bad_request("file: there is none; send it as multipart/form-data")
+        return self.uploads["file"]
 
 
 class Asked(BaseModel):

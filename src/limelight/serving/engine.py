@@ -239,9 +239,9 @@ class TranslationEngine(Engine):
     def _glossary(self, options: dict[str, Any]) -> Glossary | None:
         """The terms of a request, or those of the glossaries that it names by their files."""
         files, terms = options.pop("glossaries", ()), options.pop("terms", ())
-        source, target = options.get("source_lang", ""), options.get("target_lang", "")
+        source = options.get("source_lang", "")
         if files:
-            return _opened(tuple(map(tuple, files)), source, target)
+            return _opened(tuple(files), source)
         return Glossary([Term(*term) for term in terms], source or "en") if terms else None
 
     def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemories | None:
@@ -288,9 +288,9 @@ class TranslationEngine(Engine):
 
 
 @lru_cache(MAX_OPEN)
-def _opened(files: tuple[tuple[str, int], ...], source: str, target: str) -> Glossary:
-    """The terms of some files for a direction."""
-    return Glossary([Term(*pair) for path, _ in files for pair in read_terms(path, source, target)], source or "en")
+def _opened(files: tuple[str, ...], source: str) -> Glossary:
+    """The terms of some files."""
+    return Glossary([Term(*pair) for path in files for pair in read_terms(path)], source)
 
 
 _opened_memory = lru_cache(MAX_OPEN)(open_memory)

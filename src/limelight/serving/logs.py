@@ -1,9 +1,5 @@
 """The log (a JSON object a line, on standard error), and what is counted for Prometheus. A user's text, a key or an
-address is never part of either.
-
-`received` is counted when a request comes, the other four when it ends, each where that happens. So at any time
-received = accepted + rejected + canceled + failed + in progress.
-"""
+address is never part of either."""
 
 import json
 import logging
@@ -63,51 +59,28 @@ def log_warnings(log: Log) -> None:
 
 LEFT = 499
 """The status in log and metrics of a request whose client has disconnected; it is not sent."""
-OUTCOMES = ("accepted", "rejected", "canceled", "failed")
-"""What becomes of a request: answered; refused (4xx, or 503 for want of room); left by its client; failed (5xx)."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 
 class Metrics:
-    """The counts of one service."""
+    """The counts of one service. A request is in progress until it is counted with its status."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-
-        def counter(name: str, help: str, *labels: str) -> Counter:
-            return Counter(f"limelight_{name}", help, labels, registry=registry)
-
-        def gauge(name: str, help: str, *labels: str) -> Gauge:
-            return Gauge(f"limelight_{name}", help, labels, registry=registry)
-
-        self._received = counter("requests_received", "Requests that came.")
-        self._outcomes = counter("requests", "Requests that ended, by what became of them.", "outcome")
-        self._in_progress = gauge("requests_in_progress", "Requests on their way.")
-        self._answers = counter("answers", "Answers by API and status.", "api", "status")
-        self._seconds = Histogram(
-            "limelight_request_seconds", "From the request to the end of its answer.", ["api"], buckets=SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self.characters = counter("characters", "Characters translated.")
-        self.sentences = counter("sentences", "Sentences translated.")
-        self.waiting = gauge("sentences_waiting", "Requests in the queue.", "model")
-        self.decoding = gauge("sentences_decoding", "Requests that engines have.", "model")
-        self.ready = gauge("model_ready", "1 if all engines are there.", "model")
-        for outcome in OUTCOMES:
-            self._outcomes.labels(outcome)
-
-    def begin(self) -> None:
-        """A request has come."""
-        self._received.inc()
-        self._in_progress.inc()
+        self.registry = of_service = CollectorRegistry()
+        api = ["api"]
+        self.in_progress = Gauge("limelight_requests_in_progress", "Requests on their way.", registry=of_service)
+        self._requests = Counter("limelight_requests", "Requests that ended.", [*api, "status"], registry=of_service)
+        self._seconds = Histogram("limelight_request_seconds", "Time to the end of an answer.", api, buckets=SECONDS,
+                                  registry=of_service)  # fmt: skip
+        self.characters = Counter("limelight_characters", "Characters translated.", registry=of_service)
+        self.waiting = Gauge("limelight_requests_waiting", "Requests in the queue.", ["model"], registry=of_service)
+        self.ready = Gauge("limelight_model_ready", "1 if all engines are there.", ["model"], registry=of_service)
 
     def end(self, api: str, status: int, seconds: float) -> None:
-        """It has ended with this status."""
-        outcome = "accepted" if status < 400 else "rejected" if status < 500 or status == 503 else "failed"
-        self._in_progress.dec()
-        self._outcomes.labels("canceled" if status == LEFT else outcome).inc()
-        self._answers.labels(api, str(status)).inc()
+        """A request has ended with this status."""
+        self.in_progress.dec()
+        self._requests.labels(api, str(status)).inc()
         self._seconds.labels(api).observe(seconds)
 
     def text(self) -> bytes:

@@ -148,43 +148,6 @@ for path, given in VIEWS.items():
     _add_view(path, *given)
 
 
-# ---- parts of the document, for programs
-
-
-class Whole(Explain):
-    """A sentence whose attention, steps or beam are asked for."""
-
-    every_head: bool = False
-    """Whether to return the weights of each head, and not only their means."""
-
-    async def document(self, call: Call) -> Any:
-        """The document of a translation. Raises `Refusal`."""
-        if self.prefix and self.target is not None:
-            raise bad_request("prefix: not with target, which is a whole translation; leave one of them out")
-        return await self.answer(call, "explain_heads" if self.every_head else "explain")
-
-
-@API.post("/api/v1/attention")
-async def attention(call: Call, asked: Whole) -> JsonObject:
-    """The attention of a sentence and its translation, as in `docs/schema/page-1.json`."""
-    document = await asked.document(call)
-    seen = {name: value for name, value in document.items() if name not in ("steps", "beam")}
-    return {"format": FORMAT, "attention": seen}
-
-
-def _add_part(name: str, description: str) -> None:
-    async def part(call: Call, asked: Whole) -> JsonObject:
-        document = await asked.document(call)
-        return {"format": FORMAT, **{part: document.get(part) for part in ("model", "translation", name)}}
-
-    part.__doc__ = description
-    API.post(f"/api/v1/{name}")(part)
-
-
-_add_part("steps", "Every token of a translation with its probability, and what else could have stood there.")
-_add_part("beam", "The search for a translation, as a tree of hypotheses; null if the translation was given.")
-
-
 # ---- the page
 
 

@@ -19,13 +19,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from limelight.errors import RunError
 from limelight.files import cause
 from limelight.serving.app import build_app
+from limelight.serving.catalog import Catalog, Model
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
 from limelight.serving.logs import ForeignLog, Log
 from limelight.serving.openapi import APIS
 from limelight.serving.pool import Pool
-from limelight.serving.service import Catalog, Model, Service
+from limelight.serving.service import Service
 from limelight.serving.stored import Glossaries, Memories
 
 MAX_HEAD = 20 * 1000
@@ -191,7 +192,6 @@ class Plan:
     cors: tuple[str, ...] = ()
     proxies: str = ""
     drain_seconds: float = 30.0
-    drain_delay: float = 0.0
     quiet: bool = False
 
 
@@ -236,7 +236,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     serving, stopping = asyncio.create_task(server.serve(sockets=[listening])), asyncio.create_task(asked.wait())
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        await drain(service, server, seconds=plan.drain_seconds, delay=plan.drain_delay)
+        await drain(service, server, plan.drain_seconds)
         await serving
     finally:
         for task in (stopping, *loads):
@@ -252,29 +252,21 @@ def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(act) and None)
 
 
-async def drain(service: Service, server: uvicorn.Server, *, seconds: float, delay: float) -> None:
-    """Readiness says no at once; new requests are refused after `delay`; the end comes when no request is on its way,
-    and no document is left that a client has to fetch, or after `seconds`; then the status of the others is
-    `error`."""
-    service.leaving = True
-    service.log("draining", in_progress=service.metrics.value("limelight_requests_in_progress"))
-    await _until(lambda: server.should_exit, delay)
-    service.draining = True
+async def drain(service: Service, server: uvicorn.Server, seconds: float) -> None:
+    """Nothing more is taken; the end comes when no request is on its way, and no document is left that a client has to
+    fetch, or after `seconds`; then the status of the others is `error`."""
+    loop = asyncio.get_running_loop()
+    deadline, service.draining = loop.time() + seconds, True
 
-    def left() -> float:
-        return service.metrics.value("limelight_requests_in_progress") + service.uploads.unfetched
+    def left() -> tuple[float, int]:
+        return service.metrics.value("limelight_requests_in_progress"), service.uploads.unfetched
 
-    await _until(lambda: server.should_exit or not left(), seconds)
-    unanswered = service.metrics.value("limelight_requests_in_progress")
-    service.log("drained", unanswered=unanswered, documents=service.uploads.unfetched)
+    service.log("draining", in_progress=left()[0])
+    while any(left()) and not server.should_exit and loop.time() < deadline:
+        await asyncio.sleep(0.02)
+    service.log("drained", unanswered=left()[0], documents=left()[1])
     service.uploads.close()
     server.should_exit = True
-
-
-async def _until(holds: Callable[[], bool], seconds: float) -> None:
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not holds() and asyncio.get_running_loop().time() < deadline:
-        await asyncio.sleep(0.02)
 
 
 def end_engines(service: Service, seconds: float = 5.0) -> None:

@@ -1,4 +1,4 @@
-"""What the service does, whatever the dialect: a request, the models by direction, and how a request reaches one."""
+"""What the service does, whatever the dialect: from a request, through the engines of its models, to the answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, NamedTuple
 
-from limelight.config.directions import Direction, same_language, split_form
+from limelight.config.directions import Direction, split_form
+from limelight.serving.catalog import Catalog, Way
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import WIDTH, Partial, Pool, unavailable
+from limelight.serving.pool import WIDTH, Partial
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
-from limelight.serving.stored import Glossaries, Memories, Uploads
+from limelight.serving.stored import Glossaries, Memories
+from limelight.serving.uploads import Uploads
 from limelight.text.judge import IN_TARGET_LANGUAGE
 
 DETECTED = 2000
@@ -55,7 +57,7 @@ class Ask:
     """Whether each text is one sentence."""
     tags: TagHandling | None = None
     terms: Sequence[tuple[str, str]] = ()
-    glossaries: Sequence[tuple[str, int]] = ()
+    glossaries: Sequence[str] = ()
     """Files of glossaries, see `Glossaries.files`."""
 
     def engine_options(self) -> dict[str, Any]:
@@ -87,146 +89,11 @@ def require_bounds(ask: Ask, limits: Limits) -> int:
     width = max(WIDTH, beam or 1, ranks or 1)
     if (counted := characters * width // WIDTH) > limits.characters:
         what, remedy = f"the texts have {characters} characters", "send less at a time"
-        if counted > characters:
+        if width > WIDTH:
             what += f", which with {width} hypotheses each count as {counted}"
             remedy += ", or ask for fewer hypotheses"
         raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", remedy))
     return characters
-
-
-# ---- models
-
-
-class Model:
-    """A model that is served."""
-
-    def __init__(self, name: str, pool: Pool) -> None:
-        self.name, self.pool, self._reloading = name, pool, asyncio.Lock()
-
-    async def reload(self, new: Pool) -> bool:
-        """Load the model into a new pool, which takes the place of the present one when all its engines are ready; that
-        one ends after its requests. Returns whether it was loaded. One reload at a time."""
-        async with self._reloading:
-            new.start()
-            await new.complete.wait()
-            old = new
-            if new.usable:
-                old, self.pool = self.pool, new
-                await old.drained()
-            for link in old.close():
-                link.join(0.0)
-            return old is not new
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions of the model; empty while it loads, and if its languages are not named."""
-        return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
-
-    @property
-    def pivots(self) -> dict[Direction, str]:
-        """Pairs of languages that it translates through another one, which is the value."""
-        return {Direction(source, target): between for source, between, target in self.pool.info.get("pivots", ())}
-
-    @property
-    def use(self) -> str:
-        """Its task, by the name of the command: `translate`, `generate` or `fill`."""
-        return str(self.pool.info.get("use", "translate"))
-
-
-class Way(NamedTuple):
-    """A model and a direction that it translates in; the languages are empty where they have no names."""
-
-    model: Model
-    direction: Direction
-
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether it leads from a language into itself: texts come back as they are."""
-        return bool(self.direction.source) and self.direction.source == self.direction.target
-
-
-class Catalog:
-    """All models of a service, in the order of the command line."""
-
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = tuple(models)
-
-    @property
-    def translators(self) -> tuple[Model, ...]:
-        """The models that translate."""
-        return tuple(model for model in self.models if model.use == "translate")
-
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The directions of all models, each once; then the pairs that a model translates through a third language.
-        Raises `Refusal` as `require_known` does."""
-        self.require_known()
-        several = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
-        return tuple(dict.fromkeys(direction for each in several for direction in each))
-
-    def require_known(self) -> None:
-        """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
-        if any(model.pool.loading for model in self.models) or not any(model.pool.info for model in self.models):
-            raise _loading()
-
-    def find(self, name: str) -> Model:
-        """The model of this name. Raises `Refusal`, 404, with the known names."""
-        for model in self.models:
-            if model.name == name:
-                return model
-        there = ", ".join(model.name for model in self.models)
-        raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
-
-    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
-        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
-        `pivot`, into a language that is named, also through another one where no model has the direction, and from a
-        language into itself, which changes nothing.
-
-        Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
-        """
-        models = [self.find(name)] if name else self.translators
-        if any(model.use != "translate" for model in models):
-            raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
-        there = list[Way]()
-        for model in models:
-            if model.pool.info:  # what others translate is not known
-                directions = [*(model.directions or [Direction("", "")]), *(model.pivots if pivot and target else ())]
-                there += [Way(model, each) for each in directions if _fits(source, each.source)]
-        there = [way for way in there if _fits(target, way.direction.target)]
-        if not there and pivot and source and same_language(source, target):
-            codes = [(model, code) for model in models for pair in model.directions for code in pair]
-            there = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
-        if not there:
-            raise _no_way(models, source, target)
-        targets = {way.direction.target for way in there}
-        if not target and len(targets) > 1:
-            raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
-        found = dict[str, Way]()
-        for way in sorted(there, key=lambda way: (way.direction in way.model.pivots, not way.model.pool.usable)):
-            found.setdefault(way.direction.source, way)
-        return list(found.values())
-
-
-def _loading() -> Refusal:
-    return Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
-
-
-def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
-    if any(model.pool.loading for model in models):  # one of them may have a way
-        return _loading()
-    if not any(model.pool.info for model in models):
-        return unavailable()
-    there = [each for model in models for each in model.directions]
-    for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
-        if asked and not any(same_language(asked, each) for each in known):
-            languages = ", ".join(sorted(known)) or "one whose languages have no names"
-            return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
-    pairs = ", ".join(map(str, there))
-    return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
-
-
-def _fits(asked: str, there: str) -> bool:
-    return not asked or same_language(asked, there)
 
 
 # ---- the service
@@ -282,10 +149,8 @@ class Service:
     ) -> None:
         self.catalog, self.limits, self.keys = catalog, limits, keys
         self.metrics, self.log = Metrics(), log or Log()
-        self.leaving = False
-        """Whether the service is about to end: not ready for more, though it still takes what comes."""
         self.draining = False
-        """Whether nothing more is taken."""
+        """Whether the service is about to end, and takes nothing more."""
         self.connections: Callable[[], int] = lambda: 0
         """How many there are; the server sets it."""
         self.origins = Origins()
@@ -298,7 +163,7 @@ class Service:
     @property
     def ready(self) -> bool:
         """Whether every model has all its engines, and the service is to go on."""
-        return not (self.leaving or self.draining) and all(model.pool.ready for model in self.catalog.models)
+        return not self.draining and all(model.pool.ready for model in self.catalog.models)
 
     def require_connection(self) -> None:
         """Raises `Refusal` if there are too many connections."""
@@ -328,13 +193,6 @@ class Service:
                 self.keys.give_back(client.key, characters)
             raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
 
-    # ---- models
-
-    async def way(self, client: Client, ask: Ask, *, pivot: bool = True) -> Way:
-        """The way of a text; its language is detected if it is not named. Raises `Refusal`."""
-        ways = self.catalog.ways(ask.source, ask.target, ask.model, pivot=pivot)
-        return _likeliest(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
-
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
         """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
         texts; models without an engine are not asked."""
@@ -350,8 +208,6 @@ class Service:
                     known[language] = max(probability, known.get(language, 0.0))
         return [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in likely]
 
-    # ---- requests
-
     async def translate(self, client: Client, ask: Ask, shown: Partial | None = None) -> list[Answer]:
         """The answers, in the order of the texts. Texts of the same direction are one task. Raises `Refusal`."""
         async with self._accepted(client, ask):
@@ -359,8 +215,10 @@ class Service:
             if ways[0].changes_nothing:
                 warnings = [IN_TARGET_LANGUAGE]
                 return [Answer(text, ways[0].model.name, *ways[0].direction, warnings=warnings) for text in ask.texts]
-            plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
-            likely = [{} for _ in plain] if ask.source else await self._detected(client, ways, plain)
+            likely: list[dict[str, float]] = [{} for _ in ask.texts]
+            if not ask.source:
+                plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
+                likely = await self._detected(client, ways, plain)
             groups = dict[Way, list[int]]()
             for number, each in enumerate(likely):
                 groups.setdefault(_likeliest(ways, each), []).append(number)
@@ -378,12 +236,10 @@ class Service:
         self, client: Client, way: Way, texts: Sequence[str], options: Mapping[str, Any], **more: Any
     ) -> list[dict[str, Any]]:
         """The translations of texts, with the memories of the client; `more` as `Pool.run` has it."""
-        languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-        asked = {**options, **languages, "memories": self.memories.of(client.key, *way.direction)}
+        asked = {**options, **way.languages, "memories": self.memories.of(client.key, *way.direction)}
         found: list[dict[str, Any]] = await way.model.pool.run(client.id, "translate", texts, asked, **more)
         characters = sum(map(len, texts))
         self.metrics.characters.inc(characters)
-        self.metrics.sentences.inc(sum(len(each["sentences"]) for each in found))
         self.used[client.key] = self.used.get(client.key, 0) + characters
         return found
 
@@ -409,8 +265,7 @@ class Service:
         """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
         async with self._accepted(client, ask):
             way = await self.way(client, ask, pivot=False)
-            languages = {"source_lang": way.direction.source, "target_lang": way.direction.target}
-            return await way.model.pool.run(client.id, what, ask.texts, {**options, **languages})
+            return await way.model.pool.run(client.id, what, ask.texts, {**options, **way.languages})
 
     async def of_model(
         self, client: Client, what: str, ask: Ask, options: dict[str, Any], shown: Partial | None = None
@@ -418,6 +273,11 @@ class Service:
         """What one model is asked beside translations. Raises `Refusal`, also for an unknown name."""
         async with self._accepted(client, ask):
             return await self.catalog.find(ask.model).pool.run(client.id, what, ask.texts, options, shown)
+
+    async def way(self, client: Client, ask: Ask, *, pivot: bool = True) -> Way:
+        """The way of a text; its language is detected if it is not named. Raises `Refusal`."""
+        ways = self.catalog.ways(ask.source, ask.target, ask.model, pivot=pivot)
+        return _likeliest(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
 
 
 def _likeliest(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

@@ -1,4 +1,4 @@
-"""What the service keeps of its clients: glossaries and translation memories in a folder, and documents in memory.
+"""What the service keeps of its clients in a folder: glossaries and translation memories.
 
 Engines open the files of the folder by their paths. Each item is a JSON file, written as a whole, and belongs to the
 key that made it; without keys all belong to everybody. A memory has a second file with its segments. Without a folder
@@ -8,19 +8,16 @@ they are in a temporary one, which ends with the service.
 from __future__ import annotations
 
 import asyncio
-import hmac
-import secrets
 import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from limelight.config.directions import same_language
 from limelight.errors import RunError, UserError
@@ -40,31 +37,10 @@ MAX_CHARACTERS = 500_000
 """Maximum characters of all entries of a glossary."""
 MAX_SEGMENT = 5000
 """Maximum characters of one side of a segment of a memory."""
-KEPT_SECONDS = 3600.0
-"""A document that is not asked for is deleted after so long."""
-TAKEN_SECONDS = 60.0
-"""One that was downloaded is deleted after so long."""
-MAX_BYTES = 256 << 20
-"""Maximum bytes of the documents of all clients that are not fetched; one client has at most half of them."""
-OVERHEAD = 1 << 20
-"""What a document counts for beside its bytes."""
-
-
-class Directed(BaseModel):
-    """What belongs to a pair of languages."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    source: str
-    target: str
-
-    def fits(self, source: str, target: str) -> bool:
-        """Whether it is for this direction; `en-GB` is `en`."""
-        return same_language(self.source, source) and same_language(self.target, target)
 
 
 class Item(BaseModel):
-    """An item of a client."""
+    """An item of a client for a pair of languages."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,6 +50,12 @@ class Item(BaseModel):
     """The name of a key; empty without keys."""
     name: str
     created: str = Field(default_factory=lambda: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+    source: str
+    target: str
+
+    def fits(self, source: str, target: str) -> bool:
+        """Whether it is for this direction; `en-GB` is `en`."""
+        return same_language(self.source, source) and same_language(self.target, target)
 
 
 Kind = TypeVar("Kind", bound=Item)
@@ -135,11 +117,19 @@ class Store(Generic[Kind]):
 # ---- glossaries
 
 
-class Dictionary(Directed):
-    """The terms of one direction."""
+class StoredGlossary(Item):
+    """A glossary."""
 
     entries: str
     """One term per line: source TAB target."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_dictionary(cls, fields: Any) -> Any:
+        """Also those of former versions, which listed the entries of several directions; one direction is read."""
+        if isinstance(fields, dict) and len(dictionaries := fields.get("dictionaries", ())) == 1:
+            return {**{name: fields[name] for name in fields if name != "dictionaries"}, **dictionaries[0]}
+        return fields
 
     @property
     def terms(self) -> list[tuple[str, str]]:
@@ -148,32 +138,12 @@ class Dictionary(Directed):
         return [(source, target) for source, _, target in pairs]
 
 
-class StoredGlossary(Item):
-    """A glossary."""
-
-    dictionaries: tuple[Dictionary, ...] = ()
-
-    def dictionary(self, source: str, target: str) -> Dictionary:
-        """The dictionary of a direction. Raises `Refusal`, 404, if there is none."""
-        for each in self.dictionaries:
-            if each.fits(source, target):
-                return each
-        raise Refusal(404, "dictionary", f"this glossary has no dictionary from {source[:20]} to {target[:20]}")
-
-    def with_dictionary(self, new: Dictionary) -> StoredGlossary:
-        """A copy in which this dictionary replaces the one of its direction."""
-        others = [each for each in self.dictionaries if not each.fits(new.source, new.target)]
-        return self.model_copy(update={"dictionaries": (*others, new)})
-
-
-def read_terms(path: str, source: str, target: str) -> list[tuple[str, str]]:
-    """The terms of a glossary for a direction, from its file; none if it was deleted meanwhile. Entries without words
-    are left out."""
+def read_terms(path: str) -> list[tuple[str, str]]:
+    """The usable terms of a glossary, from its file; none if it was deleted meanwhile."""
     try:
-        glossary = StoredGlossary.model_validate_json(Path(path).read_bytes())
+        return usable(StoredGlossary.model_validate_json(Path(path).read_bytes()).terms)
     except FileNotFoundError:
         return []
-    return usable([term for each in glossary.dictionaries if each.fits(source, target) for term in each.terms])
 
 
 def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -188,8 +158,8 @@ def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return found
 
 
-def read_entries(source: str, target: str, text: str, separator: str, before: Dictionary | None = None) -> Dictionary:
-    """The sent terms, added to those of `before`. Raises `Refusal` for an invalid table."""
+def read_entries(text: str, separator: str) -> str:
+    """The entries of a glossary from a table. Raises `Refusal` for an invalid table."""
     try:
         rows = [(" ".join(term.source.split()), " ".join(term.target.split())) for term in read_rows(text, separator)]
         words = [Term(*row) for row in rows if all(any(map(str.isalnum, side)) for side in row)]
@@ -198,9 +168,7 @@ def read_entries(source: str, target: str, text: str, separator: str, before: Di
             raise UserError("entries: there are no terms in it")
     except UserError as error:
         raise bad_request(str(error), "glossary") from None
-    terms = {**(dict(before.terms) if before else {}), **dict(rows)}
-    source, target = (each.replace("_", "-").partition("-")[0].lower() for each in (source, target))
-    return Dictionary(source=source, target=target, entries="\n".join(map("\t".join, terms.items())))
+    return "\n".join(map("\t".join, dict(rows).items()))
 
 
 class Glossaries(Store[StoredGlossary]):
@@ -209,47 +177,33 @@ class Glossaries(Store[StoredGlossary]):
     def __init__(self, folder: Path | None = None) -> None:
         super().__init__(folder, StoredGlossary, "glossary")
 
-    async def add(self, owner: str, name: str, dictionaries: Sequence[Dictionary]) -> StoredGlossary:
-        """Create a glossary. Raises `Refusal` if there are too many, or if it is too large."""
-        new = StoredGlossary(owner=owner, name=name)
-        for each in dictionaries:
-            new = new.with_dictionary(each)
-        if len(new.dictionaries) < len(dictionaries):
-            raise bad_request("dictionaries: there are two of one direction")
-        async with self._writing:
-            if (mine := len(self.list(owner))) >= MAX_OWN:
-                message = f"there are {mine} glossaries of yours already, of at most {MAX_OWN}: delete one"
-                raise bad_request(message, "too_many_glossaries")  # which clients do not repeat
-            return await self._put(new)
-
-    async def change(
-        self, owner: str, identity: str, change: Callable[[StoredGlossary], StoredGlossary]
-    ) -> StoredGlossary:
-        """Replace a glossary by what `change`, called in a thread, makes of it. Raises `Refusal`."""
-        async with self._writing:
-            return await self._put(await asyncio.to_thread(change, self.find(owner, identity)))
-
-    async def _put(self, glossary: StoredGlossary) -> StoredGlossary:
-        if (size := sum(len(each.entries) for each in glossary.dictionaries)) > MAX_CHARACTERS:
+    async def add(self, new: StoredGlossary) -> StoredGlossary:
+        """Keep a new one. Raises `Refusal` if there are too many, or if it is too large."""
+        if (size := len(new.entries)) > MAX_CHARACTERS:
             message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
             raise Refusal(413, "too_long", message)
-        return await self.write(glossary)
+        async with self._writing:
+            if (mine := len(self.list(new.owner))) >= MAX_OWN:
+                message = f"there are {mine} glossaries of yours already, of at most {MAX_OWN}: delete one"
+                raise bad_request(message, "too_many_glossaries")  # which clients do not repeat
+            return await self.write(new)
 
-    def files(self, owner: str, identities: Sequence[str], source: str, target: str) -> list[tuple[str, int]]:
-        """The files of some glossaries that have terms for a direction, with the times of their last changes. Raises
-        `Refusal`, 400 without a source language, 404 for an unknown glossary, and for one without this direction."""
+    def files(self, owner: str, identities: Sequence[str], source: str, target: str) -> list[str]:
+        """The files of some glossaries for a direction. Raises `Refusal`, 400 without a source language, 404 for an
+        unknown glossary, and for one of another direction."""
         if identities and not source:
             raise bad_request("source_lang: a glossary needs it")
         for each in identities:
-            self.find(owner, each).dictionary(source, target)
-        paths = [self.folder / f"{each}.json" for each in dict.fromkeys(identities)]
-        return [(str(path), path.stat().st_mtime_ns) for path in paths]
+            if not self.find(owner, each).fits(source, target):
+                message = f"this glossary has no dictionary from {source[:20]} to {target[:20]}"
+                raise Refusal(404, "dictionary", message)
+        return [str(self.folder / f"{each}.json") for each in dict.fromkeys(identities)]
 
 
 # ---- memories
 
 
-class StoredMemory(Item, Directed):
+class StoredMemory(Item):
     """A translation memory: segments that a client has translated before."""
 
     segments: int = 0
@@ -320,124 +274,3 @@ class Memories(Store[StoredMemory]):
         if length > MAX_SEGMENT:
             message = f"segment {count} has more than {MAX_SEGMENT} characters: divide it, or leave it out"
             raise Refusal(413, "too_long", message)
-
-
-# ---- documents
-
-
-@dataclass(eq=False, slots=True)
-class Document:
-    """A document."""
-
-    name: str
-    client: str
-    size: int
-    """Bytes of the file, before and after."""
-    characters: int = 0
-    work: asyncio.Future[bytes] | None = None
-    """None while it is read."""
-    taken: bool = False
-    """Whether its translation was downloaded."""
-    id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
-    key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
-
-    @property
-    def status(self) -> str:
-        """`translating`, `done` or `error`."""
-        if self.work is None or not self.work.done():
-            return "translating"
-        return "error" if self.refusal else "done"
-
-    @property
-    def refusal(self) -> Refusal | None:
-        """Why there is no translation; None where there is, or may still be. No further request will change it."""
-        if self.work is None or not self.work.done():
-            return None
-        error = Refusal(400, "document", "it was not finished in time")
-        if not self.work.cancelled():
-            if (raised := self.work.exception()) is None:
-                return None
-            error = Refusal(400, "document", "it could not be translated")
-            if isinstance(raised, Refusal):
-                error = Refusal(raised.status if raised.status < 500 else 400, "document", raised.message)
-        return error
-
-
-class Uploads:
-    """The documents of a service."""
-
-    def __init__(self, most_open: int = 8) -> None:
-        """`most_open` may be read or translated at a time, half of them of one client."""
-        self._most_open = most_open
-        self._documents: dict[str, Document] = {}
-
-    def __len__(self) -> int:
-        return len(self._documents)
-
-    @property
-    def unfetched(self) -> int:
-        """How many have a translation that nobody has fetched, or will have one."""
-        return sum(document.status != "error" and not document.taken for document in self._documents.values())
-
-    def add(self, name: str, client: str, size: int) -> Document:
-        """A document that is read from now on. Raises `Refusal` where there are too many for another one of this
-        size."""
-        new = Document(name, client, size)
-        kept = [new, *(each for each in self._documents.values() if not each.taken)]
-        for some, most, what in (
-            ([(each.client, each.status == "translating") for each in kept], self._most_open, "documents at a time"),
-            ([(each.client, each.size + OVERHEAD) for each in kept], MAX_BYTES, "bytes of documents"),
-        ):
-            mine = sum(each for owner, each in some if owner == client)
-            if mine > most // 2 or sum(each for _, each in some) > most:
-                message = (
-                    f"with this one there would be more than {most:,} {what}, or {most // 2:,} of yours: fetch their "
-                    "translations first, or try again later"
-                )
-                raise Refusal(429, "too_many_documents", message, retry_after=10)
-        self._documents[new.id] = new
-        return new
-
-    def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
-        """Translate a document that was read."""
-
-        def done(ended: asyncio.Future[bytes]) -> None:
-            if not ended.cancelled() and ended.exception() is None:  # errors are told with the status
-                document.size = len(ended.result())
-
-        document.work = asyncio.ensure_future(work)
-        document.work.add_done_callback(done)
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
-        return document.work
-
-    def find(self, identity: str, key: str, missing: int = 400) -> Document:
-        """The document. Raises `Refusal` for a wrong key and for an unknown one, whose status of DeepL is the
-        default."""
-        document = self._documents.get(identity)
-        if document is None or not hmac.compare_digest(key.encode(), document.key.encode()):
-            raise Refusal(missing, "document", "Document not found")
-        return document
-
-    def take(self, identity: str, key: str, missing: int = 400) -> tuple[str, bytes]:
-        """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
-        arrived. Raises `Refusal` where that is not there, or no longer."""
-        document = self.find(identity, key, missing)
-        if document.work is None or not document.work.done():
-            raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
-        if (refusal := document.refusal) is not None:
-            raise refusal
-        if not document.taken:
-            document.taken = True
-            asyncio.get_running_loop().call_later(TAKEN_SECONDS, self.forget, document)
-        return document.name, document.work.result()
-
-    def close(self) -> None:
-        """Forget all of them: what is being translated is canceled."""
-        for document in list(self._documents.values()):
-            self.forget(document)
-
-    def forget(self, document: Document) -> None:
-        """What is left of a document."""
-        self._documents.pop(document.id, None)
-        if document.work is not None:
-            document.work.cancel()

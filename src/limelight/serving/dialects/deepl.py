@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 
 from limelight.config.directions import same_language
 from limelight.serving.call import Api, Asked, Call, JsonObject
@@ -181,45 +181,6 @@ async def languages(call: Call, asked: Languages) -> list[JsonObject]:
         }
         for each in known
         for code in VARIANTS.get(each.lower(), (each.upper(),))
-    ]
-
-
-FEATURES = {
-    "translate_text": ("tag_handling", "glossary", "auto_detection"),
-    "translate_document": ("glossary", "auto_detection"),
-    "glossary": (),
-}
-"""What can be asked for, and what languages can have there. DeepL's other resources have no languages."""
-
-
-class LanguagesOf(Asked):
-    """What the languages are for."""
-
-    resource: Literal[
-        "translate_text", "translate_document", "glossary", "write", "voice", "style_rules", "translation_memory"
-    ] = Field("translate_text", validation_alias=AliasChoices("resource", "product"))
-
-
-@API.get("/v3/languages")
-async def languages_of(call: Call, asked: LanguagesOf) -> list[JsonObject]:
-    """List each language once, whether as a source, as a target, or as both; Weblate asks for this."""
-    directions = call.service.catalog.directions if asked.resource in FEATURES else ()
-    sources, targets = ({direction[side] for direction in directions} - {""} for side in (0, 1))
-    variants = [f"{code[:2].lower()}{each[2:]}" for code in sorted(targets) for each in VARIANTS.get(code.lower(), ())]
-    return [
-        {
-            "lang": code,
-            "name": language_name(code),
-            "usable_as_source": code in sources,
-            "usable_as_target": code in targets or code in variants,
-            "status": "stable",
-            "features": {
-                name: {"status": "stable"}
-                for name in FEATURES[asked.resource]
-                if code in sources or name != "auto_detection"
-            },
-        }
-        for code in [*sorted(sources | targets), *variants]
     ]
 
 

@@ -23,7 +23,7 @@ from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects import deepl, libretranslate
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Ask, Client, Service
-from limelight.serving.stored import Document
+from limelight.serving.uploads import Document
 from limelight.text.marking import CODES
 
 SUFFIXES = (*FORMATS, DOCX)
@@ -123,9 +123,7 @@ class Segment(NamedTuple):
 async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Document:
     """A document that was read, and whose translation has begun. One in the target language already is refused, unless
     `copies`. Raises `Refusal`: 400 for one that is damaged, or hostile, or not what its name says."""
-    if "file" not in call.uploads:
-        raise bad_request("file: there is none; send it as multipart/form-data")
-    service, sent = call.service, call.uploads["file"]
+    service, sent = call.service, call.file
     service.require_open()
     name = document_name(name or sent.name)
     (way, *_) = service.catalog.ways(ask.source, ask.target)

@@ -192,7 +192,6 @@ async def metrics(call: Call) -> Response:
     counted = call.service.metrics
     for model in call.service.catalog.models:
         counted.waiting.labels(model.name).set(model.pool.waiting)
-        counted.decoding.labels(model.name).set(model.pool.decoding)
         counted.ready.labels(model.name).set(model.pool.ready)
     return Response(counted.text(), media_type=MEDIA_TYPE)
 
@@ -200,21 +199,13 @@ async def metrics(call: Call) -> Response:
 # ---- translation memories
 
 
-class Segment(Strict):
-    """A text and its translation."""
-
-    source: str
-    target: str
-
-
 class NewMemory(Strict):
-    """A memory: its segments, or a file of them as the part `file` of a form (`multipart/form-data`)."""
+    """A memory, with the part `file` of the form: a file of its segments."""
 
     name: str = Field(min_length=1, max_length=200)
     """Shown in `origin` of matches."""
     source_lang: str = Field(min_length=2, max_length=20)
     target_lang: str = Field(min_length=2, max_length=20)
-    segments: list[Segment] = Field([])
 
 
 def _shown(memory: StoredMemory) -> JsonObject:
@@ -225,13 +216,10 @@ def _shown(memory: StoredMemory) -> JsonObject:
 @API.post("/api/v1/memory", status=201, upload=True)
 async def add_memory(call: Call, asked: NewMemory) -> JsonObject:
     """Store a translation memory, which the translations of this key reuse in every API."""
-    file = call.uploads.get("file")
-    if (file is not None) == bool(asked.segments):
-        raise bad_request("segments: send them, or a file of them as the part file of a form, and not both")
+    file = call.file
     source, target = call.service.catalog.ways(asked.source_lang, asked.target_lang)[0].direction
     memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
-    lines = "\n".join(segment.model_dump_json() for segment in asked.segments)
-    kept, left_out = await call.service.memories.add(memory, *(file or ("segments.jsonl", lines.encode())))
+    kept, left_out = await call.service.memories.add(memory, *file)
     return {"format": FORMAT, "left_out": len(left_out), "reason": "".join(left_out[:1]), **_shown(kept)}
 
 

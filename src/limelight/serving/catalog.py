@@ -1,0 +1,147 @@
+"""The models of a service, and which of them translates from one language into another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from limelight.config.directions import Direction, same_language
+from limelight.serving.pool import Pool, unavailable
+from limelight.serving.refusal import Refusal, bad_request
+
+
+class Model:
+    """A model that is served."""
+
+    def __init__(self, name: str, pool: Pool) -> None:
+        self.name, self.pool, self._reloading = name, pool, asyncio.Lock()
+
+    async def reload(self, new: Pool) -> bool:
+        """Load the model into a new pool, which takes the place of the present one when all its engines are ready; that
+        one ends after its requests. Returns whether it was loaded. One reload at a time."""
+        async with self._reloading:
+            new.start()
+            await new.complete.wait()
+            old = new
+            if new.usable:
+                old, self.pool = self.pool, new
+                await old.drained()
+            for link in old.close():
+                link.join(0.0)
+            return old is not new
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions of the model; empty while it loads, and if its languages are not named."""
+        return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
+
+    @property
+    def pivots(self) -> dict[Direction, str]:
+        """Pairs of languages that it translates through another one, which is the value."""
+        return {Direction(source, target): between for source, between, target in self.pool.info.get("pivots", ())}
+
+    @property
+    def use(self) -> str:
+        """Its task, by the name of the command: `translate`, `generate` or `fill`."""
+        return str(self.pool.info.get("use", "translate"))
+
+
+class Way(NamedTuple):
+    """A model and a direction that it translates in; the languages are empty where they have no names."""
+
+    model: Model
+    direction: Direction
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether it leads from a language into itself: texts come back as they are."""
+        return bool(self.direction.source) and self.direction.source == self.direction.target
+
+    @property
+    def languages(self) -> dict[str, str]:
+        """Options of the engine."""
+        return {"source_lang": self.direction.source, "target_lang": self.direction.target}
+
+
+class Catalog:
+    """All models of a service, in the order of the command line."""
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        self.models = tuple(models)
+
+    @property
+    def translators(self) -> tuple[Model, ...]:
+        """The models that translate."""
+        return tuple(model for model in self.models if model.use == "translate")
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions of all models, each once; then the pairs that a model translates through a third language.
+        Raises `Refusal` as `require_known` does."""
+        self.require_known()
+        several = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
+        return tuple(dict.fromkeys(direction for each in several for direction in each))
+
+    def require_known(self) -> None:
+        """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
+        if any(model.pool.loading for model in self.models) or not any(model.pool.info for model in self.models):
+            raise _loading()
+
+    def find(self, name: str) -> Model:
+        """The model of this name. Raises `Refusal`, 404, with the known names."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        there = ", ".join(model.name for model in self.models)
+        raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
+
+    def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
+        """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
+        `pivot`, into a language that is named, also through another one where no model has the direction, and from a
+        language into itself, which changes nothing.
+
+        Raises `Refusal`, 400, where there is none: it names a language that is not known, or what leads there.
+        """
+        models = [self.find(name)] if name else self.translators
+        if any(model.use != "translate" for model in models):
+            raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
+        known = [model for model in models if model.pool.info]  # what others translate is not known
+        direct = [Way(model, each) for model in known for each in model.directions or [Direction("", "")]]
+        through = [Way(model, each) for model in known for each in model.pivots if pivot and target]
+        there = [way for way in (*direct, *through) if _fits(source, way.direction.source)]
+        there = [way for way in there if _fits(target, way.direction.target)]
+        if not there and pivot and source and same_language(source, target):
+            codes = [(model, code) for model in models for pair in model.directions for code in pair]
+            there = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
+        if not there:
+            raise _no_way(models, source, target)
+        targets = {way.direction.target for way in there}
+        if not target and len(targets) > 1:
+            raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
+        found = dict[str, Way]()
+        for way in sorted(there, key=lambda way: (way in through, not way.model.pool.usable)):
+            found.setdefault(way.direction.source, way)
+        return list(found.values())
+
+
+def _loading() -> Refusal:
+    return Refusal(503, "loading", "the models are loading: try again later", retry_after=5)
+
+
+def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
+    if any(model.pool.loading for model in models):  # one of them may have a way
+        return _loading()
+    if not any(model.pool.info for model in models):
+        return unavailable()
+    there = [each for model in models for each in model.directions]
+    for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
+        if asked and not any(same_language(asked, each) for each in known):
+            languages = ", ".join(sorted(known)) or "one whose languages have no names"
+            return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
+    pairs = ", ".join(map(str, there))
+    return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
+
+
+def _fits(asked: str, there: str) -> bool:
+    return not asked or same_language(asked, there)
