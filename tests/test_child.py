@@ -13,7 +13,6 @@ import pytest
 from limelight.child import (
     Child,
     ChildEndedError,
-    ChildKilledError,
     Frame,
     Handler,
     Header,
@@ -74,25 +73,23 @@ def test_an_error_is_told_and_the_child_goes_on(child: Child) -> None:
 )
 def test_a_child_that_ends_is_told_with_its_exit_code_or_signal(asked: Header, says: str, child: Child) -> None:
     """From within, as by a bound on its time or by a library that aborts."""
-    with pytest.raises(ChildEndedError, match=says) as raised:
+    with pytest.raises(ChildEndedError, match=says):
         child.call(asked)
-    assert not isinstance(raised.value, ChildKilledError)
     assert how_it_ended(-40) == "ended by signal 40"
 
 
 def test_a_child_that_is_killed_from_outside_is_told_with_the_usual_cause(child: Child) -> None:
     child.call({})
     child.process.kill()
-    with pytest.raises(ChildKilledError, match=r"^ended from outside by SIGKILL, usually because memory ran out$"):
+    with pytest.raises(ChildEndedError, match=r"^ended from outside by SIGKILL, usually because memory ran out$"):
         child.call({})
 
 
 def test_a_silent_child_is_killed(child: Child) -> None:
     child.call({})
     child.silence = 0.5
-    with pytest.raises(ChildEndedError, match=r"no answer after 0\.5 s") as raised:
+    with pytest.raises(ChildEndedError, match=r"no answer after 0\.5 s"):
         child.call({"sleep": 600})
-    assert not isinstance(raised.value, ChildKilledError)
     assert (child.process.exitcode or 0) < 0
 
 

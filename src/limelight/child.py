@@ -42,10 +42,6 @@ class ChildEndedError(RunError):
     """The child ended, or was killed because it did not answer; the message says which."""
 
 
-class ChildKilledError(ChildEndedError):
-    """The child was ended from outside, as a system does that runs out of memory."""
-
-
 class ChildFaultError(RunError):
     """The function failed with an error that is not the user's; its message may have names of modules."""
 
@@ -93,10 +89,9 @@ class Channel:
         try:
             return _receive(self._pipe)
         except (OSError, EOFError, ValueError):  # it has ended, maybe in the middle of a message
-            ending = self.ending()
-            raise (ChildKilledError if ending == KILLED else ChildEndedError)(ending) from None
+            raise ChildEndedError(self._ending()) from None
 
-    def ending(self) -> str:
+    def _ending(self) -> str:
         """How the process ended. One that still runs is killed: it has sent something invalid."""
         self.process.join(ENDING_SECONDS)
         if self.process.exitcode is not None:
@@ -128,7 +123,7 @@ class Child(Channel):
         """Send a message and wait for its answer.
 
         Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
-        `ChildEndedError` if the child ended: `ChildKilledError` if it was killed, and not by this process.
+        `ChildEndedError` if the child ended.
         """
         with suppress(OSError):  # `receive` says how it ended
             self.send(header, payload)

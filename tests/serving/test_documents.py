@@ -264,14 +264,13 @@ def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pyte
     wait_until(lambda: not children())
 
 
-def test_a_reading_process_that_is_killed_is_no_fault_of_the_document(
+def test_a_reading_process_that_is_killed_is_told_with_the_usual_cause(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with reading(monkeypatch, "os.kill(os.getpid(), 9)"):
         answer = send(service, b"the lamp")
-    assert answer.status == 503
-    assert int(answer.headers["retry-after"]) >= 1
-    for part in ("SIGKILL", "memory ran out", "try again later", "--max-documents"):
+    assert answer.status == 413
+    for part in ("SIGKILL", "memory ran out", "divide the document", "--max-documents"):
         assert part in answer.value["message"]
     assert send(service, b"the lamp", "a.txt", "/translate_file").status == 200
 

@@ -10,8 +10,6 @@ import pytest
 from limelight.pipelines.translator import Translator
 from tests.serving.helpers import Running, running, table, translator, wait_until
 
-FOUND = {"type": "object", "properties": {"found": {"type": "array", "items": {"type": "string"}}}}
-LIST_OF_STRINGS = {"type": "json_schema", "json_schema": {"name": "found", "schema": FOUND}}
 ONE, TWO = translator(table(1)), translator(table(2), "en", "pt")
 
 
@@ -211,9 +209,6 @@ def test_structured_answers_are_json(service: Running) -> None:
     }
     assert json.loads(says(service, "", "dab", response_format={"type": "json_object"})) == {"translation": one}
     assert says(service, "", "dab", response_format={"type": "text"}) == one
-    texts = schema_of(texts={"type": "array", "items": {"type": "string"}})
-    assert json.loads(says(service, "", '["dab"]', response_format=texts)) == {"texts": [one]}
-    assert json.loads(says(service, "", '{"a": "dab"}', response_format=schema_of(a=TEXT_FIELD))) == {"a": one}
 
 
 @pytest.mark.parametrize(
@@ -223,8 +218,8 @@ def test_structured_answers_are_json(service: Running) -> None:
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"logprobs": True}, "logprobs"),
         ({"response_format": {"type": "grammar"}}, "response_format"),
-        ({"response_format": schema_of(a=TEXT_FIELD, b=TEXT_FIELD)}, "one field, of type string"),
-        ({"response_format": schema_of(a={"type": "string", "enum": ["x"]})}, "one field, of type string"),
+        ({"response_format": schema_of(a=TEXT_FIELD, b=TEXT_FIELD)}, "with one string"),
+        ({"response_format": schema_of(a={"type": "string", "enum": ["x"]})}, "with one string"),
         ({"response_format": {"type": "json_schema", "json_schema": 7}}, "response_format"),
     ],
 )

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from limelight.child import KILLED, Child, ChildEndedError, ChildFaultError, ChildKilledError, Header
+from limelight.child import Child, ChildEndedError, ChildFaultError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
 from limelight.formats.registry import DOCX, FORMATS, suffix_of
@@ -165,14 +165,11 @@ async def _called(child: Child, header: Header, data: bytes) -> bytes:
     """The answer of the process of a document. Raises `Refusal`."""
     try:
         _, content = await asyncio.get_running_loop().run_in_executor(THREADS, child.call, header, data)
-    except ChildKilledError:
+    except ChildEndedError as error:
         message = (
-            f"the process that reads this document was {KILLED}: try again later, or ask the operator for more "
-            "memory or a lower --max-documents"
+            f"the process that reads this document ended ({error}); it may take 60 s of CPU time and 1 GiB of memory: "
+            "divide the document, or ask the operator for a lower --max-documents"
         )
-        raise Refusal(503, "reader_killed", message, retry_after=10) from None
-    except ChildEndedError:
-        message = "this document takes more than 60 s of CPU time, or 1 GiB of memory, to read: divide it"
         raise Refusal(413, "document", message) from None
     except ChildFaultError:  # ours, so it is logged, and the client is not told
         raise

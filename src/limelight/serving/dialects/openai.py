@@ -29,7 +29,7 @@ from limelight.serving.stored import usable
 MAX_MESSAGES = 1000
 REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
 """Fields whose value would have to change the answer, unless it is empty or false."""
-PLAIN_KEYS = {"type", "title", "description", "default", "items"}
+PLAIN_KEYS = {"type", "title", "description", "default"}
 """Keywords of a field in a schema that fit every translation."""
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
 
@@ -127,19 +127,12 @@ def _field(asked: dict[str, Any], form: Any) -> str:
     if kind in ("text", "json_object"):
         return "translation" if kind == "json_object" and form is None else ""
     try:
-        fields = asked["json_schema"]["schema"]["properties"]
-        if isinstance(form, dict) and set(fields) == set(form):
-            return ""
-        ((name, field),) = fields.items()
-        needed = "string" if form is None else "array" if isinstance(form, list) else "object"
-        if kind == "json_schema" and field["type"] == needed and set(field) <= PLAIN_KEYS:
+        ((name, field),) = asked["json_schema"]["schema"]["properties"].items()
+        if form is None and field["type"] == "string" and set(field) <= PLAIN_KEYS:
             return str(name)
     except (KeyError, TypeError, ValueError, AttributeError):
         pass
-    raise bad_request(
-        "response_format: text, json_object, or a json_schema of an object with one field, of type string for a text, "
-        "and array or object for JSON"
-    )
+    raise bad_request("response_format: text, json_object, or a json_schema of an object with one string, for a text")
 
 
 async def _chunks(
