@@ -25,7 +25,7 @@ from benchmarks.common import RESULTS, describe_machine, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Direction, RunConfig, override
 from limelight.evaluation import Evaluation, evaluate
-from limelight.evaluation.confidence import MIN_PAIRS, Errors
+from limelight.evaluation.confidence import MIN_PAIRS
 from limelight.files import remove
 from limelight.formats import read_pairs
 from limelight.interop import export_limelight
@@ -125,7 +125,7 @@ def main(
         "names": names_table(translator, DIRECTIONS),
         "letters": letters_table(translator),
         "samples": _sample_tables(translator),
-        "confidence": table(("direction", "sentences", "words"), [(name, *both) for name, both in errors.items()]),
+        "confidence": table(("direction", "error"), list(errors.items())),
     }
     (shipped / CARD).write_text(write_card(load_model(shipped), NAME, **tables), encoding="utf-8")
     print((shipped / CARD).read_text(encoding="utf-8"))
@@ -184,7 +184,7 @@ def smallest(run: Path, folder: Path) -> Path:
     return folder
 
 
-def calibrate(shipped: Path, text: Path) -> dict[str, Errors]:
+def calibrate(shipped: Path, text: Path) -> dict[str, float]:
     """Confidence learned from the development parts of all registers, and its errors on the test parts; nothing where
     these are few."""
     parts: list[dict[Direction, list[Pair]]] = [{}, {}]

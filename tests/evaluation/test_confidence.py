@@ -10,14 +10,13 @@ from limelight.decoding.request import Hypothesis
 from limelight.errors import UserError
 from limelight.evaluation.confidence import (
     Examples,
-    Observed,
     calibration_errors,
     examples_of,
     expected_calibration_error,
     fit_examples,
     fit_logistic,
 )
-from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES, estimated, features_of
+from limelight.pipelines.confidence import FEATURES, estimated, features_of
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
@@ -62,29 +61,22 @@ def test_the_error_is_the_mean_distance_in_bins() -> None:
 
 
 def test_features_follow_the_words() -> None:
-    sentence, words = features_of(tokenizer(), "eine Lampe", "the lamp hums", hypothesis("the lamp hums"))
-    named = dict(zip(SENTENCE_FEATURES, sentence, strict=True))
-    of_words = [dict(zip(WORD_FEATURES, each, strict=True)) for each in words]
+    found = features_of(tokenizer(), "eine Lampe", "the lamp hums", hypothesis("the lamp hums"))
+    named = dict(zip(FEATURES, found, strict=True))
     count = len(tokenizer().encode("the lamp hums"))
     assert named["mean"] == pytest.approx((-0.5 * count - 3.0) / (count + 1))
-    assert named["least"] == min(each["word"] for each in of_words) <= -3.0
+    assert named["least"] <= -3.0
+    assert named["length"] == math.log(4)
     assert named["coverage"] == pytest.approx(math.log(14 / 11))
-    assert len(of_words) == 3
-    assert [each["before"] for each in of_words] == [0.0, *(each["word"] for each in of_words[:-1])]
-    assert of_words[2]["least token"] == -3.0
-    assert features_of(tokenizer(), "x", "the lamp", hypothesis("the lamp hums"))[1] == []
 
 
-def test_what_the_model_doubts_has_less_confidence() -> None:
-    weights = tuple(1.0 if name == "mean" else 0.0 for name in SENTENCE_FEATURES)
-    of_words = tuple(2.0 if name == "word" else 0.0 for name in WORD_FEATURES)
-    confidence = Confidence(sentence={"": Logistic(weights, 1.0)}, word={"": Logistic(of_words, 2.0)})
-    found = "eine Lampe", "the lamp hums"
-    sure, words = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums"))
-    unsure, _ = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums", each=-3.0))
+def test_what_the_model_doubts_has_less_confidence_and_an_empty_translation_none() -> None:
+    weights = tuple(1.0 if name == "mean" else 0.0 for name in FEATURES)
+    confidence, found = Confidence(sentence={"": Logistic(weights, 1.0)}), ("eine Lampe", "the lamp hums")
+    sure = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums"))
+    unsure = estimated(confidence, "", tokenizer(), found, hypothesis("the lamp hums", each=-3.0))
     assert 0 < unsure < sure < 1
-    assert [each.text for each in words] == ["the", "lamp", "hums"]
-    assert words[2].confidence < words[0].confidence
+    assert estimated(confidence, "", tokenizer(), ("eine Lampe", ""), Hypothesis((), -0.1, -0.1, True, (-0.1,))) == 0
 
 
 def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
@@ -96,11 +88,9 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     translator = Translator(model, one)
     pairs = [Pair(f"{WORDS[row % 3]} {row}", WORDS[row % 3], "t.tsv", row) for row in range(150)]
     examples = examples_of(translator, pairs, Direction("source", "target"), most=120)
-    sentences, words = examples
-    assert (len(sentences.features), len(sentences.good)) == (120, 120)
-    assert len(words.features) == len(words.good)
+    assert (len(examples.features), len(examples.good)) == (120, 120)
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
-        fit_examples({"a-b": Examples(Observed(*(each[:99] for each in sentences)), words)})
+        fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
 
 
 def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
@@ -109,19 +99,18 @@ def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:
     for name, count, sign in (("a-b", 600, 1), ("b-a", 600, -1), ("a-c", 60, 1)):
         rows = draw.normal(size=(count, 2))
         right = (sign * rows[:, 0] > 0).tolist()
-        found[name] = Examples(Observed(rows.tolist(), right), Observed(rows.tolist(), right))
+        found[name] = Examples(rows.tolist(), right)
     confidence = fit_examples(found)
-    assert set(confidence.sentence) == set(confidence.word) == {"a-b", "b-a", ""}
-    assert confidence.of("a-b")[0].weights[0] > 1 > -1 > confidence.of("b-a")[1].weights[0]
-    assert confidence.of("a-c")[0] == confidence.sentence[""]
+    assert set(confidence.sentence) == {"a-b", "b-a", ""}
+    assert confidence.of("a-b").weights[0] > 1 > -1 > confidence.of("b-a").weights[0]
+    assert confidence.of("a-c") == confidence.sentence[""]
     errors = calibration_errors(confidence, found)
     assert set(errors) == {"a-b", "b-a", "a-c", "all"}
-    assert errors["a-b"][0] < 0.05 < errors["a-c"][0]
+    assert errors["a-b"] < 0.05 < errors["a-c"]
 
 
 @pytest.mark.parametrize("good", [0, 3, 198, 200])
 def test_of_one_kind_of_translations_no_confidence_is_learned(good: int) -> None:
-    rows = Observed([[float(number)] for number in range(200)], [number < good for number in range(200)])
-    examples = Examples(rows, Observed([], []))
+    examples = Examples([[float(number)] for number in range(200)], [number < good for number in range(200)])
     with pytest.raises(UserError, match=f"{good} of 200 translations are good.*calibrate on other text"):
         fit_examples({"en-de": examples})

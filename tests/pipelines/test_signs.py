@@ -4,7 +4,6 @@ import pytest
 
 import limelight
 from benchmarks.robustness import sign_fault, sign_sentences
-from limelight.text.marking import has_marks
 
 SIGNS = ["❤️", "東京", "🎉🎉", "👩‍👩‍👧", "x̂", "Łódź", "日", "♞"]
 
@@ -27,12 +26,3 @@ def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:
     wrong = [each.text for each, output in zip(drawn, found, strict=True) if sign_fault(each, output.text)]
     warned = [each.source for each in found if "sign lost" in each.warnings]
     assert set(wrong) <= set(warned)
-
-
-def test_words_have_spans_and_no_placeholders(translator: limelight.Translator) -> None:
-    text = "It costs $3.50 at https://x.org and I bought <b>the dog</b> there."
-    found = translator.translate(text, source_lang="en", target_lang="de", protect=True, beam_size=1)
-    assert found.words
-    assert not any(has_marks(each.text) for each in found.words)
-    assert any("https://x.org" in each.text for each in found.words)
-    assert " ".join(each.text for each in found.words) == found.text.replace("<b>", "").replace("</b>", "")

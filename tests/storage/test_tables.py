@@ -37,12 +37,11 @@ ROLES = Roles(
 )
 CONFIDENCE = Confidence(
     sentence={"": Logistic((1.0, -2.5), 0.25, (-3.0, 0.0), (1.5, 1.0)), "en-de": Logistic((0.1, 0.2), 0.3)},
-    word={"": Logistic((1e-9, 7.0, 3.0), -1.0)},
 )
 READERS: dict[str, Callable[[Path], Any]] = {
     "alignment.json": lambda path: read_table(path, Heads, layers=2, heads=4),
     "roles.json": lambda path: read_table(path, Roles, counts=COUNTS, known=TEXTS),
-    "confidence.json": lambda path: read_table(path, Confidence, sentence=2, word=3),
+    "confidence.json": lambda path: read_table(path, Confidence, features=2),
 }
 
 
@@ -54,10 +53,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert READERS["alignment.json"](tmp_path / "alignment.json").heads == HEADS.heads
     assert READERS["roles.json"](tmp_path / "roles.json").attentions == ROLES.attentions
     found = READERS["confidence.json"](tmp_path / "confidence.json")
-    assert (found.sentence, found.word) == (CONFIDENCE.sentence, CONFIDENCE.word)
+    assert found.sentence == CONFIDENCE.sentence
     assert (found.format, found.notes) == (1, {"pairs": {"en-de": 7}})
-    assert found.of("en-de") == (found.sentence["en-de"], found.word[""])
-    assert found.of("de-en") == (found.sentence[""], found.word[""])
+    assert found.of("en-de") == found.sentence["en-de"]
+    assert found.of("de-en") == found.sentence[""]
 
 
 def test_a_table_of_another_model_is_refused(tmp_path: Path) -> None:

@@ -103,9 +103,8 @@ def calibrate(
 
     learned_from, tested_on = (valid_pairs(data.model_copy(update={"valid": some}), pairs) for some, pairs in texts)
     file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=device)
-    for name, (of_sentences, of_words) in errors.items():
-        words = "none" if of_words is None else f"{of_words:.3f}"
-        typer.echo(f"expected calibration error, {name or 'test'}: sentences {of_sentences:.3f}, words {words}")
+    for name, error in errors.items():
+        typer.echo(f"expected calibration error, {name or 'test'}: {error:.3f}")
     wrote(file)
     try:
         file, heads, agreement = learn_alignment(folders[0], learned_from, device=device)

@@ -1,12 +1,10 @@
 """Confidence: the learned probability that a translation is good, fitted on text with references.
 
-A sentence is good if its chrF is at least `GOOD`. A word is good if the reference contains it at least as often,
-ignoring case and surrounding punctuation.
+A sentence is good if its chrF is at least `GOOD`.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -30,9 +28,6 @@ MIN_OF_DIRECTION = 500
 """Minimum number of pairs for weights of a direction's own."""
 MAX_PAIRS = 3000
 """Maximum number of pairs per direction, evenly spread."""
-MIN_WORDS = 100
-"""Minimum number of words that can be matched with tokens for a confidence of words. Chinese, Japanese and Thai have
-none."""
 RIDGE = 1e-2
 MIN_SPREAD = 1e-3
 """Lower bound of the standard deviation by which features are divided. The probability of a long sentence is 1e-9 with
@@ -44,8 +39,8 @@ MIN_OF_KIND = 5
 Numbers = npt.NDArray[np.float64]
 
 
-class Observed(NamedTuple):
-    """Features of sentences or of words, and whether each was good."""
+class Examples(NamedTuple):
+    """Features of translated sentences, and whether each was good."""
 
     features: list[list[float]]
     good: list[bool]
@@ -55,64 +50,36 @@ class Observed(NamedTuple):
         return MIN_OF_KIND <= sum(self.good) <= len(self.good) - MIN_OF_KIND
 
 
-class Examples(NamedTuple):
-    """What was observed of translations."""
-
-    sentences: Observed
-    words: Observed
-
-
-def together(examples: Iterable[Examples]) -> Examples:
-    """All of several directions."""
-    kinds = zip(*examples, strict=True)
-    return Examples(*(Observed(*(list(chain(*parts)) for parts in zip(*kind, strict=True))) for kind in kinds))
-
-
 def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
     """Fit weights for each direction (`en-de`) with enough pairs, and for all together.
 
     Raises `UserError` if there are too few pairs.
     """
-    every = together(examples.values())
-    good, count = sum(every.sentences.good), len(every.sentences.good)
+    every = Examples(*(list(chain(*part)) for part in zip(*examples.values(), strict=True)))
+    good, count = sum(every.good), len(every.good)
     if count < MIN_PAIRS:
         raise UserError(
             f"{counted(count, 'pair')}: at least {MIN_PAIRS} are needed to learn confidence; give more text"
         )
-    if not every.sentences.has_both():
+    if not every.has_both():
         raise UserError(
             f"{good:,} of {counted(count, 'translation')} are good: a confidence needs at least {MIN_OF_KIND} good "
             "and as many other ones; calibrate on other text"
         )
-    chosen = {
-        name: each
-        for name, each in {**examples, "": every}.items()
-        if len(each.sentences.good) >= (MIN_OF_DIRECTION if name else 0) and each.sentences.has_both()
+    chosen = {"": every} | {
+        name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION and each.has_both()
     }
-    words = {name: each.words for name, each in chosen.items() if len(each.words.good) >= MIN_WORDS}
-    return Confidence(
-        sentence={name: fit_logistic(*each.sentences) for name, each in chosen.items()},
-        word={name: fit_logistic(*each) for name, each in words.items() if each.has_both()},
-    )
+    return Confidence(sentence={name: fit_logistic(*each) for name, each in chosen.items()})
 
 
-Errors = tuple[float, float | None]
-"""Expected calibration errors of sentences and of words; None without words."""
-
-
-def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, Errors]:
-    """The expected calibration error of sentences and of words, for each direction and, as "all", for all of them."""
-    found: dict[str, list[list[tuple[float, bool]]]] = {}
-    for direction, examples in by_direction.items():
-        found[direction] = [
-            list(zip(model.probabilities(some.features), some.good, strict=True)) if model else []
-            for model, some in zip(confidence.of(direction), examples, strict=True)
-        ]
-    found["all"] = [list(chain(*kind)) for kind in zip(*found.values(), strict=True)]
-    return {
-        direction: (expected_calibration_error(sentences), expected_calibration_error(words) if words else None)
-        for direction, (sentences, words) in found.items()
+def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, float]:
+    """The expected calibration error for each direction and, as "all", for all of them."""
+    found = {
+        direction: list(zip(confidence.of(direction).probabilities(some.features), some.good, strict=True))
+        for direction, some in by_direction.items()
     }
+    found["all"] = list(chain(*found.values()))
+    return {direction: expected_calibration_error(pairs) for direction, pairs in found.items()}
 
 
 def examples_of(
@@ -127,31 +94,12 @@ def examples_of(
     )
     kept = [(pair, each) for pair, each in zip(chosen, prepared, strict=True) if each.request is not None]
     hypotheses = translator.decode([each.request for _, each in kept if each.request is not None])
-    chrf, examples = CHRF(), Examples(Observed([], []), Observed([], []))
+    chrf, examples = CHRF(), Examples([], [])
     for (pair, each), best in zip(kept, hypotheses, strict=True):
         text = translator.finish(each, best).text
-        sentence, words = features_of(translator.tokenizers.target, pair.source, text, best[0])
-        examples.sentences.features.append(sentence)
-        examples.sentences.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
-        examples.words.features.extend(words)
-        examples.words.good.extend(_right(text, pair.target)[: len(words)])
+        examples.features.append(features_of(translator.tokenizers.target, pair.source, text, best[0]))
+        examples.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
     return examples
-
-
-def _right(text: str, reference: str) -> list[bool]:
-    """For each word of a text, whether the reference contains it, at least as often."""
-    there = Counter(map(_bare, reference.split()))
-    right = []
-    for word in map(_bare, text.split()):
-        right.append(there[word] > 0)
-        there[word] -= 1
-    return right
-
-
-def _bare(word: str) -> str:
-    """A word in lower case without surrounding punctuation; a word of punctuation only is not changed."""
-    inside = [place for place, letter in enumerate(word) if letter.isalnum()]
-    return word[inside[0] : inside[-1] + 1].casefold() if inside else word
 
 
 def fit_logistic(features: Sequence[Sequence[float]], outcomes: Sequence[bool]) -> Logistic:

@@ -100,11 +100,7 @@ async function askTranslation(context, signal) {
   const paragraph = await paragraphOf(context, whole, signal, forced);
   if (throughOf(context)) {
     // Attention, steps and beam are of one direction: here there is only text.
-    const said = {
-      text: paragraph.sentences.map(({ text }) => text).join(" "),
-      confidence: paragraph.confidence,
-      words: [],
-    };
+    const said = { text: paragraph.sentences.map(({ text }) => text).join(" "), confidence: paragraph.confidence };
     if (!signal.aborted)
       context.show({ ...context.base, model: whole.model, question: whole, said, through: throughOf(context) });
     return;
@@ -139,10 +135,8 @@ function partOf({ store }, { sentences }, text) {
 
 /** How sure the model is of the sentence on the stage. */
 function saidOf({ store }, { sentences, confidence }) {
-  const text = sentences.map((each) => each.text).join(" ");
-  if (sentences.length < 2) return { text, confidence, words: sentences.flatMap(({ words }) => words ?? []) };
-  const one = sentences[Math.min(store.get("sentence"), sentences.length - 1)];
-  return { text: one.text, confidence: one.confidence, words: one.words ?? [] };
+  if (sentences.length < 2) return { text: sentences[0]?.text ?? "", confidence };
+  return sentences[Math.min(store.get("sentence"), sentences.length - 1)];
 }
 
 /** How probable the old translation is after the change, where there is another one in its place. */

@@ -103,30 +103,23 @@ function drawOutput(context, { input, output, sure, others, more }) {
   output.setAttribute("aria-label", RESULTS[use]);
   output.classList.remove("growing");
   more.hidden = !document.written;
+  const { said, translation } = document;
+  const notes = typeof said?.confidence === "number" ? [`Confidence ${said.confidence.toFixed(2)}`] : [];
   if (document.paragraph?.sentences.length > 1) {
     others.hidden = true;
-    return drawParagraph(context, output, sure);
+    return drawParagraph(context, output, sure, notes);
   }
   drawOthers(context, others);
-  const { said, translation } = document;
-  const searched = said && translation && plain(said.text) !== plain(translation.text);
-  const notes = [];
-  if (said?.words.length)
-    notes.push(
-      `Confidence ${said.confidence === null ? "not known" : said.confidence.toFixed(2)}: the line under a word is as strong as the model is sure of it, and dotted below 0.5`,
-    );
-  if (searched) notes.push(`The stage shows the search of the model alone, which gives “${translation.text}”`);
+  if (said && translation && plain(said.text) !== plain(translation.text))
+    notes.push(`The stage shows the search of the model alone, which gives “${translation.text}”`);
   sure.hidden = !notes.length;
   fill(sure, notes.join(". "));
-  if (said?.text) {
-    fill(output, said.words.length ? said.words.flatMap((word) => [confidentWord(word), " "]) : said.text);
-  } else if (document.written) {
-    fill(output, element("span.prompt", document.written.prompt), document.written.text);
-  } else return fill(output, document.filled?.text ?? translation?.text ?? "");
+  if (document.written) return fill(output, element("span.prompt", document.written.prompt), document.written.text);
+  return fill(output, said?.text || (document.filled?.text ?? translation?.text ?? ""));
 }
 
 /** A text of several sentences: each is a button that puts it on the stage. */
-function drawParagraph(context, output, sure) {
+function drawParagraph(context, output, sure, notes) {
   const { document, store } = context;
   const { sentences } = document.paragraph;
   const at = Math.min(store.get("sentence"), sentences.length - 1);
@@ -146,10 +139,8 @@ function drawParagraph(context, output, sure) {
     ),
   );
   sure.hidden = false;
-  return fill(
-    sure,
-    `A text is translated sentence by sentence. On the stage: sentence ${at + 1} of ${sentences.length}. Choose another one.`,
-  );
+  const place = `On the stage: sentence ${at + 1} of ${sentences.length}. Choose another one`;
+  return fill(sure, [...notes, `A text is translated sentence by sentence. ${place}.`].join(". "));
 }
 
 /** Sentences to try, of the language that is translated from. */
@@ -226,17 +217,6 @@ function languageName(code) {
   } catch {
     return code;
   }
-}
-
-/** A word with a line as strong as its confidence; one that is doubtful has a dotted line. */
-function confidentWord({ text, confidence }) {
-  const word = element(
-    "span",
-    { class: `certain ${confidence < 0.5 ? "doubtful" : ""}`, title: `confidence ${confidence.toFixed(2)}` },
-    text,
-  );
-  word.style.setProperty("--sure", confidence.toFixed(3));
-  return word;
 }
 
 async function load(context, view) {

@@ -32,7 +32,7 @@ from limelight.models.interface import Seq2Seq, device_of, longest_sequence, req
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import PhraseTokens
-from limelight.pipelines.translation import Translation, Word
+from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
@@ -275,18 +275,14 @@ class Codec:
         target, ids = self.tokenizers.target, hypothesis.ids
         text = decode_marked(target, ids) if part.marked else target.decode(ids)
         text = text.replace("\r", " ").replace("\n", " ")  # each input line gives one output line
-        confidence, words = None, tuple[Word, ...]()
-        if self.confidence is not None:
-            texts = part.text, text
-            confidence, words = estimated(self.confidence, str(part.direction or ""), target, texts, hypothesis)
+        texts, direction = (part.text, text), str(part.direction or "")
         return replace(
             known(part.text, text, part.direction),
             score=hypothesis.score,
             tokens=tuple(target.pieces(ids)),
             log_probability=hypothesis.log_probability,
             finished=hypothesis.finished,
-            confidence=confidence,
-            words=words,
+            confidence=estimated(self.confidence, direction, target, texts, hypothesis) if self.confidence else None,
         )
 
     @cached_property

@@ -174,11 +174,4 @@ def _with_spans(translation: Translation, spans: Sequence[Span]) -> Translation:
     """A translation with its spans in place of the further placeholders."""
     if not spans:
         return translation
-    words = tuple(replace(each, text=restore(each.text, spans)[0]) for each in translation.words)
-    return replace(translation, text=restore(translation.text, spans)[0], words=words)
-
-
-def in_capitals(translation: Translation) -> Translation:
-    """A translation in capitals."""
-    words = tuple(replace(word, text=word.text.upper()) for word in translation.words)
-    return replace(translation, text=translation.text.upper(), words=words)
+    return replace(translation, text=restore(translation.text, spans)[0])

@@ -20,7 +20,7 @@ from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, resolve, use_of
 from limelight.models.interface import Seq2Seq, device_of
 from limelight.pipelines.align import stored_heads
-from limelight.pipelines.confidence import SENTENCE_FEATURES, WORD_FEATURES
+from limelight.pipelines.confidence import FEATURES
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, DEFAULT, DETECTOR, ROLES, SHORTLIST, bundled_models
 from limelight.storage.model import StoredModel, load_model, require_command
@@ -151,8 +151,7 @@ def make_translator(
     made.knows_terms = first.config.augmentation.terms > 0
     made.detector = read_detector(first.folder / DETECTOR)
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
-        sizes = {"sentence": len(SENTENCE_FEATURES), "word": len(WORD_FEATURES)}
-        made.confidence = read_table(first.folder / CONFIDENCE, Confidence, **sizes)
+        made.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
     with _optional("words are aligned with the mean of all heads"):
         made.alignment_heads = stored_heads(first.folder / ALIGNMENT, models[0])
     with _optional("the page shows no roles over a corpus"):

@@ -19,7 +19,7 @@ from limelight.config import Direction
 from limelight.decoding.request import FREE
 from limelight.errors import UserError
 from limelight.pipelines.codec import Codec, Part, names_of
-from limelight.pipelines.guards import guarded, in_capitals
+from limelight.pipelines.guards import guarded
 from limelight.pipelines.job import Steps
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import has_phrase
@@ -130,7 +130,7 @@ class Sentence:
         assert asked.request is not None
         best = codec.finish(asked, (yield asked.request))
         found = [replace(each, source=text) for each in (replace(best, alternatives=()), *best.alternatives)]
-        return list(map(in_capitals, found)) if capitals else found
+        return [replace(each, text=each.text.upper()) for each in found] if capitals else found
 
     def _repaired(self, found: Sequence[Translation]) -> list[Translation]:
         """The translations with their placeholders repaired; the first that lost none comes first."""
@@ -139,8 +139,7 @@ class Sentence:
             return list(found)
         warnings, repaired = tuple(name for name in found[0].warnings if name != PLACEHOLDER_LOST), list[Translation]()
         for each in found:
-            words = tuple(replace(word, text=with_spans(word.text, source.spans)) for word in each.words)
-            whole = replace(repair(self.codec, source, each, self.part.direction), warnings=warnings, words=words)
+            whole = replace(repair(self.codec, source, each, self.part.direction), warnings=warnings)
             repaired.append(replace(whole, unused=unused_targets(source.terms, whole.text)))
         first = next((place for place, each in enumerate(repaired) if not (each.moved or each.failed)), 0)
         return [repaired.pop(first), *repaired]

@@ -11,15 +11,6 @@ LOW_CONFIDENCE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
-    """A word of a translation, delimited by spaces."""
-
-    text: str
-    confidence: float
-    """The estimated probability that a reference contains it."""
-
-
-@dataclass(frozen=True, slots=True)
 class Translation:
     """The translation of a text. That of a blank text is empty, with a score of 0 and no tokens.
 
@@ -51,12 +42,10 @@ class Translation:
     """Empty if the languages of the model have no names."""
     target_lang: str = ""
     path: tuple[str, ...] = ()
-    """The languages of a translation through another one, such as `("de", "en", "fr")`; empty for a direct one. Score,
-    tokens and words are then of the second step; `confidence` is the smaller one of both steps."""
+    """The languages of a translation through another one, such as `("de", "en", "fr")`; empty for a direct one. Score
+    and tokens are then of the second step; `confidence` is the smaller one of both steps."""
     source_lang_confidence: float | None = None
     """The probability that the text is in the detected source language; None if that was given."""
-    words: tuple[Word, ...] = ()
-    """The words of the model's output with their confidence; empty if that is unknown."""
     moved: tuple[str, ...] = ()
     """Protected spans of the model's input that it lost or misplaced, and that were placed by attention weights."""
     failed: tuple[str, ...] = ()
@@ -101,7 +90,7 @@ def _together(parts: Sequence[Translation], weights: Sequence[int]) -> Translati
     ]
     in_a_row: dict[str, Any] = {
         name: tuple(item for each in parts for item in getattr(each, name))
-        for name in ("tokens", "warnings", "words", "moved", "failed", "unused")
+        for name in ("tokens", "warnings", "moved", "failed", "unused")
     }
     return replace(
         parts[0],

@@ -112,23 +112,20 @@ class Confidence(Table):
 
     sentence: dict[str, Logistic]
     """By direction (`en-de`); the entry "" is for all other directions."""
-    word: dict[str, Logistic]
-    """The same for words; empty if words cannot be matched with tokens, as in Chinese."""
 
     @model_validator(mode="after")
     def _require_features(self, info: ValidationInfo) -> Self:
-        """The context has the numbers of features of a `sentence` and of a `word`."""
-        if "" not in self.sentence or (self.word and "" not in self.word):
+        """The context has the number of `features`."""
+        if "" not in self.sentence:
             raise ValueError("the entry for all directions is missing")
-        for kind, features in (info.context or {}).items():
-            for name, each in getattr(self, kind).items():
-                if len(each.weights) != features:
-                    raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {features}")
+        for name, each in self.sentence.items():
+            if info.context and len(each.weights) != info.context["features"]:
+                raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {info.context['features']}")
         return self
 
-    def of(self, direction: str) -> tuple[Logistic, Logistic | None]:
-        """The entries of a direction for sentences and, if there is one, for words."""
-        return self.sentence.get(direction) or self.sentence[""], self.word.get(direction) or self.word.get("")
+    def of(self, direction: str) -> Logistic:
+        """The entry of a direction."""
+        return self.sentence.get(direction) or self.sentence[""]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.evaluation.confidence import (
     MIN_PAIRS,
-    Errors,
     Examples,
     calibration_errors,
     examples_of,
@@ -68,10 +67,10 @@ def learn_confidence(
     test: Corpora | None = None,
     most: int = 3000,
     device: torch.device | None = None,
-) -> tuple[Path, dict[str, Errors]]:
+) -> tuple[Path, dict[str, float]]:
     """Write `confidence.json` to a model folder, fitted on at most `most` pairs of each direction.
 
-    Returns the file and, measured on `test`, the expected calibration errors of sentences and of words. Raises
+    Returns the file and, measured on `test`, the expected calibration errors. Raises
     `UserError` if there are too few pairs, `ValueError` if no usable weights are found.
     """
     translator = load_translator(model, device, threads=torch.get_num_threads())
@@ -82,7 +81,7 @@ def learn_confidence(
     found, tested = examples(corpora), examples(test or {})
     confidence = fit_examples(found)
     errors = calibration_errors(confidence, tested) if tested else {}
-    notes = {"pairs": {name: len(each.sentences.good) for name, each in found.items()}, "calibration_error": errors}
+    notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
     path = find_model(model) / CONFIDENCE
     save_table(path, confidence, notes)
     return path, errors
