@@ -37,8 +37,8 @@ CASES = {
     ),
     "nested": (["$t(a.b, {x})", "$t(a(b)c)"], ["$t", "$t(", "t(x)"]),
     "messages": (
-        ["{n, plural, one {# file} other {# files}}", "{g, select, male {his {x}} other {its}}", "{d, date, short}"],
-        ["{n, plural, one {a}", "{n}", "{a, b}"],
+        ["{d, date, short}", "{n, choice, 0#none|1#one {x}}", "{n, number}"],
+        ["{n, plural, one {a}", "{n, plural, one {a} ?}", "{n}", "{a, b}", "#"],
     ),
     "addresses": (["https://a.org/b?c={d}", "me@a.org", "www.a.org", "a.org", "<me@a.org>"], ["a.b", "at@", "e.g."]),
     "escapes": ([r"\n", r"\u00a0", r"\x41", r"\\", r"\alpha"], ["a/b", "x\\", r"don\'t"]),
@@ -86,6 +86,8 @@ def test_what_is_found_and_what_is_not(name: str) -> None:
         ("{link}a{/link} {{link}}b{{/link}} {x}", ["open", "close", "open", "close", "alone"]),
         ("[b]a[/b] [url=x]c[/url] [d]", ["open", "close", "open", "close"]),
         ("[[page|text]] ]]", ["open", "close"]),
+        ("{n, plural, offset:1 =0 {none} other {# '{' x}}", ["break", "break", "alone", "alone", "break"]),
+        ("{a,select,x{the {n, plural, other {#}}} other{now}}", ["break", "break", "alone", *["break"] * 3]),
         ("%s %(a)s %1$s %% {} {:>3} {a} {0}", ["sequential", *["alone"] * 3, *["sequential"] * 2, "alone", "alone"]),
     ],
 )
@@ -96,7 +98,7 @@ def test_roles(text: str, roles: list[str]) -> None:
 def test_of_overlapping_spans_the_first_wins_and_then_the_longest() -> None:
     assert found('<a href="{url}">{x}</a>') == ['<a href="{url}">', "{x}", "</a>"]
     assert found("{{x}} {n, plural, other {{x} is <b>{n}</b>}} {y}") == [
-        "{{x}}", "{n, plural, other {{x} is <b>{n}</b>}}", "{y}",
+        "{{x}}", "{n, plural, other {", "{x}", "<b>", "{n}", "</b>", "}}", "{y}",
     ]  # fmt: skip
     assert found("https://a.org/{id}/%s, or %s") == ["https://a.org/{id}/%s", "%s"]
     assert found("Orla-7 {x}", *DEFAULT, pattern(r"[A-Z]\w+-\d")) == ["Orla-7", "{x}"]

@@ -10,11 +10,10 @@ weights. A text without spans and terms is a plan of plain sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
-from limelight.text.icu import IN_BRANCHES, MAX_NESTED, Apostrophes, branches
 from limelight.text.marking import (
     CODES,
     MARK,
@@ -52,17 +51,6 @@ class MarkedSentence(NamedTuple):
         return any(character.isalpha() for character in without_marks(self.text))
 
 
-class Branch(NamedTuple):
-    """The text in a branch of an ICU message, which is a span of a plan."""
-
-    span: int
-    begin: int
-    """Its begin in the span."""
-    end: int
-    plan: Plan
-    apostrophes: Apostrophes
-
-
 class Plan(NamedTuple):
     """A text as sentences."""
 
@@ -70,11 +58,8 @@ class Plan(NamedTuple):
     gaps: Sentences
     """The text between its sentences."""
     marked: tuple[MarkedSentence, ...]
-    """Its own sentences, without those in branches."""
     spans: tuple[Span, ...] | None = None
     """None for a text without spans and terms, whose private-use characters are no marks."""
-    branches: tuple[Branch, ...] = ()
-    """The branches of the messages among its spans, in order."""
 
     @property
     def is_plain(self) -> bool:
@@ -83,40 +68,22 @@ class Plan(NamedTuple):
 
     @property
     def sentences(self) -> list[MarkedSentence | None]:
-        """All sentences, then those in the messages of the text. None for a sentence without words in a text with
-        spans, which is not translated."""
-        found: list[MarkedSentence | None] = [each if self.is_plain or each.has_words else None for each in self.marked]
-        for branch in self.branches:
-            found += branch.plan.sentences
-        return found
+        """All sentences. None for one without words in a text with spans, which is not translated."""
+        return [each if self.is_plain or each.has_words else None for each in self.marked]
 
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
         `sentences`; None leaves the sentence unchanged."""
-        failed = list[str]()
-        return with_no_breaks(self.text, self._rebuilt(iter(texts), failed)), failed
-
-    def _rebuilt(self, waiting: Iterator[str | None], failed: list[str], apostrophes: Apostrophes | None = None) -> str:
-        """The text with its translated sentences, the messages in it with those of their branches; spans that are not
-        whole are added to `failed`."""
         sentences = list[str]()
-        for source in self.marked:
-            translated = next(waiting)
+        for source, translated in zip(self.marked, texts, strict=True):
             text = source.text if translated is None else translated
             if not self.is_plain:
                 text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
             sentences.append(source.prefix + text + source.suffix)
-        spans = list(self.spans or ())
-        replaced = [(each, each.plan._rebuilt(waiting, failed, each.apostrophes)) for each in self.branches]
-        for branch, text in reversed(replaced):
-            raw = spans[branch.span].text
-            spans[branch.span] = spans[branch.span]._replace(text=raw[: branch.begin] + text + raw[branch.end :])
-        joined = self.gaps.join(sentences)
-        if self.is_plain:
-            return joined
-        text, numbers = restore(joined if apostrophes is None else apostrophes.write(joined), spans)
-        failed += [spans[number].text for number in numbers]
-        return text
+        joined, failed = self.gaps.join(sentences), tuple[int, ...]()
+        if self.spans is not None:
+            joined, failed = restore(joined, self.spans)
+        return with_no_breaks(self.text, joined), [(self.spans or ())[number].text for number in failed]
 
 
 def plan_text(
@@ -140,23 +107,10 @@ def plan_text(
     def has_room(text: str) -> bool:
         return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
 
-    def planned(text: str, protectors: Sequence[Protector], nested: int) -> Plan:
-        marked, spans = protect(text, protectors)
-        gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
-        sentences = (_sentence(each, spans) for each in gaps.texts)
-        with_terms = tuple(each._replace(terms=find_terms(each.sent, glossary)) for each in sentences)
-        inner = tuple(opened(spans, protectors, nested)) if nested < MAX_NESTED else ()
-        return Plan(text, gaps, with_terms, spans, inner)
-
-    def opened(spans: Sequence[Span], protectors: Sequence[Protector], nested: int) -> Iterator[Branch]:
-        for number, span in enumerate(spans):
-            apostrophes = Apostrophes(span.text)
-            for begin, end in branches(span.text):
-                inner = apostrophes.read(span.text[begin:end])
-                plan = planned(inner, protectors if nested else [*protectors, *IN_BRANCHES], nested + 1)
-                yield Branch(number, begin, end, plan, apostrophes)
-
-    return planned(text, protectors, 0)
+    marked, spans = protect(text, protectors)
+    gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
+    sentences = (_sentence(each, spans) for each in gaps.texts)
+    return Plan(text, gaps, tuple(each._replace(terms=find_terms(each.sent, glossary)) for each in sentences), spans)
 
 
 def without_spans(text: str, protectors: Sequence[Protector]) -> str:

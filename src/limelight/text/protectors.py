@@ -172,11 +172,15 @@ _PRINTF = re.compile(
     r"|%%"
 )
 _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
-_MESSAGE = re.compile(
-    r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal|choice|number|date|time|spellout|ordinal|duration)\s*[,}]"
+_FORMATTED = re.compile(
+    r"\{\s*[\w.-]+\s*,\s*(?:choice|number|date|time|spellout|ordinal|duration)\s*(?:,(?:[^{}]|\{[^{}]*\}){0,500}+)?\}"
 )
-BRACES = re.compile(r"[{}]|'[{}][^']*'")
+_MESSAGE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
+_BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
+_END = re.compile(r"\s*\}")
+_BRACES = re.compile(r"[{}]|'[{}][^']*'")
 """Braces of ICU; what is quoted has none."""
+_IN_BRANCHES = re.compile(r"'[{}#|][^']*'|#")
 
 
 def _by(expression: re.Pattern[str], name: str = "") -> Callable[[str], Iterator[Found]]:
@@ -243,16 +247,24 @@ def _templates(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
 
 
 def _messages(text: str) -> Iterator[Found]:
-    """ICU messages such as `{n, plural, one {# file} other {# files}}`, each as a whole; `text/icu.py` finds the text
-    in them."""
-    starts = [match.start() for match in _MESSAGE.finditer(text)]
-    ends, opened = dict[int, int](), list[int]()
-    for brace in BRACES.finditer(text) if starts else ():
+    """The syntax of ICU messages around their branches, whose text is translated: `{n, plural, one {`, `} other {` and
+    `}}` around `# file` and `# files`. No sentence crosses it."""
+    ends, opened, spans = dict[int, int](), list[int](), list[Found]()
+    heads = list(_MESSAGE.finditer(text))
+    for brace in _BRACES.finditer(text) if heads else ():
         if brace[0] == "{":
-            opened.append(brace.start())
+            opened.append(brace.end())
         elif brace[0] == "}" and opened:
-            ends[opened.pop()] = brace.end()
-    yield from (Found(start, ends[start]) for start in starts if start in ends)
+            ends[opened.pop()] = brace.start()
+    for head in heads:
+        begin, place, own = head.start(), head.end(), list[Found]()
+        while (branch := _BRANCH.match(text, place)) and branch.end() in ends:
+            own.append(Found(begin, branch.end(), "break"))
+            begin = ends[branch.end()]
+            place = begin + 1
+        if own and (end := _END.match(text, place)):
+            spans += [*own, Found(begin, end.end(), "break")]
+    return iter([*spans, *(_by(_IN_BRANCHES)(text) if spans else ())])
 
 
 def _arguments(text: str) -> Iterator[Found]:
@@ -285,7 +297,7 @@ PROTECTORS: dict[str, Protector] = {
         "variables": _templates(_VARIABLE),
         "printf": _by(_PRINTF),
         "nested": _by(_NESTED),
-        "messages": _messages,
+        "messages": _by_all(_messages, _by(_FORMATTED)),
         "addresses": _by_all(_by(ADDRESS), _by(re.compile(f"<(?:{ADDRESS.pattern})>"))),
         "escapes": _by(_ESCAPE),
         "math": _by(_MATH),
@@ -295,7 +307,7 @@ PROTECTORS: dict[str, Protector] = {
     }.items()
 }
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
-`${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select);
+`${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select, date);
 `addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and names of commands (`\\emph`); `math` (`$x^2$`);
 `names` (`$x`, `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`)."""
 
