@@ -42,8 +42,15 @@ def test_what_is_written_for_a_unit_is_read_as_its_pair(
     document = read_document(content.encode(), f"a{suffix}", Options("en", "de"))
     assert document.written([None] * len(document.units)) == content.encode()
     path = tmp_path_factory.mktemp("both") / f"a{suffix}"
-    path.write_bytes(document.written([upper(each.text) for each in document.units]))
-    pairs = [(pair.source, pair.target) for pair in read_pairs([path], "en", "de", states="all")]
+    written = document.written([upper(each.text) for each in document.units])
+    for draft in (
+        b' state="needs-review-translation" state-qualifier="leveraged-mt"',
+        b"#, fuzzy\n",
+        b' type="unfinished"',
+    ):
+        written = written.replace(draft, b"")
+    path.write_bytes(written)
+    pairs = [(pair.source, pair.target) for pair in read_pairs([path], "en", "de")]
     if suffix != ".ts" and suffix != ".po":  # which have accelerators
         assert pairs == [(text, text.upper()) for text in texts]
         assert [CODES.sub("", each.text) for each in document.units] == texts

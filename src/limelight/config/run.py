@@ -153,8 +153,6 @@ class DataConfig(Section):
     """If there is no `valid_text`, this last fraction of each text is used for validation."""
     documents: Literal["file", "line"] = "file"
     """Whether a file of text is one document, or each of its lines is."""
-    states: Literal["translated", "approved", "all"] = "translated"
-    """Which segments of XLIFF, PO and Qt files are used: translated ones, only approved ones, or drafts as well."""
     on_bad_line: Literal["stop", "skip"] = "stop"
     """What to do with an unreadable line: stop and report its position, or report and skip it."""
     on_doubt: Literal["stop", "warn"] = "stop"

@@ -24,7 +24,7 @@ from limelight.formats.opening import (
 )
 from limelight.formats.po import scan_po
 from limelight.formats.qt import scan_qt
-from limelight.formats.segments import LanguagePair, Segment, States, pairs_of
+from limelight.formats.segments import LanguagePair, Segment, pairs_of
 from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_rows, scan_tsv
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
@@ -56,7 +56,6 @@ def read_pairs(
     target: str = "",
     *,
     marks: bool = False,
-    states: States = "translated",
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
@@ -73,11 +72,9 @@ def read_pairs(
         target: language code, or column, of the other side.
         marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
             is `marked`; otherwise codes are left out.
-        states: which segments are used, see `formats/segments.py`: `approved` only approved translations, `all`
-            also drafts. In files without states all pairs are used.
         on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
             keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
-        on_unused: called for each segment that is not used: not translated, not approved, or in other languages.
+        on_unused: called for each segment that is not used: not translated, a draft, or in other languages.
 
     Raises:
         UserError: immediately if a file is missing or of unknown format; while reading, at the first bad line, or at a
@@ -106,7 +103,7 @@ def read_pairs(
         )
     segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
     languages = LanguagePair() if columns else LanguagePair(source, target)
-    return _pairs(pairs_of(segments, str(path), languages, marks=marks, states=states), on_bad_line, on_unused)
+    return _pairs(pairs_of(segments, str(path), languages, marks=marks), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:

@@ -164,7 +164,7 @@ def _segments(entry: Entry, plurals: PluralForms | None, source: str, target: st
         variants = [Variant(source, [entry.text(keyword)]), Variant(target, [translation])]
         unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
         if forms:
-            yield Segment(entry.line, variants, unused=unused, is_draft=unused == FUZZY)
+            yield Segment(entry.line, variants, unused=unused)
 
 
 def charset(data: bytes) -> str:

@@ -58,12 +58,10 @@ def scan_qt(path: str | Path) -> Iterator[Segment]:
     for unit in read_units(path, ("TS",), ("message",)):
         root = unit.ancestors[0]
         for message in _messages(unit):
-            is_empty = not has_content(message.target)
-            reason = message.kind or "not translated" * is_empty
+            reason = message.kind or "not translated" * (not has_content(message.target))
             source = Variant(root.get("sourcelanguage"), _parts(message.source))
             variants = [source, Variant(root.get("language"), message.target)]
-            is_draft = reason == UNFINISHED and not is_empty
-            yield Segment(unit.element.line, variants, unit.element.get("id"), reason, is_draft)
+            yield Segment(unit.element.line, variants, unit.element.get("id"), reason)
 
 
 def qt_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:

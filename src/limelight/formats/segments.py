@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import UserError, shown
 from limelight.formats.unit import Code, Parts
@@ -25,8 +25,6 @@ MAX_VARIANTS = 20
 MAX_LISTED = 20
 """Maximum number of languages that a message lists."""
 
-States = Literal["translated", "approved", "all"]
-"""Which segments are used: translated ones, only approved ones, or also drafts."""
 _Key = tuple[str, str, int]
 _REMOVED = "\0"
 """In place of a code that is removed."""
@@ -51,10 +49,6 @@ class Segment(NamedTuple):
     """Its name in the file."""
     unused: str = ""
     """Why it must not be used; empty if it may be."""
-    is_draft: bool = False
-    """Whether the reason is that its translation is not finished."""
-    is_approved: bool = True
-    """False if the format has approval states and the segment is not approved."""
 
 
 class LanguagePair(NamedTuple):
@@ -118,7 +112,6 @@ def pairs_of(
     languages: LanguagePair,
     *,
     marks: bool,
-    states: States = "translated",
 ) -> Iterator[Pair | BadLine]:
     """The pairs of a file in two languages; if a language has several texts, all combinations.
 
@@ -133,21 +126,18 @@ def pairs_of(
         fault = choice.take_note(segment.variants)
         if fault:
             raise UserError(f"{file}:{segment.line}: {fault}")
-        yield from _pairs(segment, file, choice, states, marks=marks)
+        yield from _pairs(segment, file, choice, marks=marks)
     missing = choice.missing()
     if missing:
         raise UserError(f"{file}:1: {missing}")
 
 
-def _pairs(segment: Segment, file: str, choice: _Choice, states: States, *, marks: bool) -> Iterator[Pair | BadLine]:
+def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iterator[Pair | BadLine]:
     where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
-    unused = segment.unused if states != "all" or not segment.is_draft else ""
-    if states == "approved" and not segment.is_approved:
-        unused = unused or "not approved"
     sources, targets = choice.sides(segment.variants)
     found = [(source, target) for source, target in product(sources, targets) if source is not target]
-    if unused or not found:
-        yield BadLine(file, segment.line, (unused or choice.lacking(sources, targets)) + where, unused=True)
+    if segment.unused or not found:
+        yield BadLine(file, segment.line, (segment.unused or choice.lacking(sources, targets)) + where, unused=True)
     elif max(len(sources), len(targets)) > MAX_VARIANTS:
         yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
     else:

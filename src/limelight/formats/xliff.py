@@ -128,11 +128,10 @@ def _segment(sides: _Sides) -> Segment:
     root = sides.unit.ancestors[0]
     source = root.get("srcLang") or sides.unit.inherited("source-language") or sides.source.get("lang")
     named = root.get("trgLang") or sides.unit.inherited("target-language") or (target.get("lang") if target else "")
-    closed = 'translate="no"' if sides.is_kept else "" if has_content(texts[1]) else "not translated"
-    is_draft = not closed and sides.is_draft
-    draft = f"not approved (its state is {sides.state})" if sides.state else "not approved"
-    variants = [Variant(source, texts[0]), Variant(named, texts[1])]
-    return Segment(element.line, variants, sides.name, draft if is_draft else closed, is_draft, sides.is_approved)
+    unused = 'translate="no"' if sides.is_kept else "" if has_content(texts[1]) else "not translated"
+    if not unused and sides.is_draft:
+        unused = f"not approved (its state is {sides.state})" if sides.state else "not approved"
+    return Segment(element.line, [Variant(source, texts[0]), Variant(named, texts[1])], sides.name, unused)
 
 
 def xliff_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:

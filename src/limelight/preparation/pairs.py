@@ -75,7 +75,7 @@ def cleaned(
 def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
     """The pairs of a corpus. Unused segments are always reported."""
     skip = on_bad_line if data.on_bad_line == "skip" else None
-    options = {"marks": marks, "states": data.states, "on_bad_line": skip, "on_unused": on_bad_line}
+    options = {"marks": marks, "on_bad_line": skip, "on_unused": on_bad_line}
     return read_pairs(corpus.files, *sides_of(corpus), **options)  # type: ignore[arg-type]  # of a table
 
 
@@ -103,7 +103,7 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
 def _check(config: RunConfig, corpus: Corpus, say: Say) -> None:
     """Report problems of the sides of a corpus. Raises `UserError` if most of it is wrong, unless `data.on_doubt` is
     `warn`."""
-    pairs = read_pairs(corpus.files, *sides_of(corpus), states=config.data.states, on_bad_line=silently)
+    pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
     check = check_sides(draw_sample(pairs), " + ".join(corpus.files), *known_languages(corpus))
     if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
         amount = f"{100 * check.wrong:.0f} % of the pairs" if check.wrong < 1 else "all of it"
