@@ -92,7 +92,7 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
     device = "cpu" if _forks(machine.device) else machine.device
     threads = machine.threads or max(1, _cores() // workers)
-    memory = (str(job.segments.index), job.segments.name) if job.segments else ()
+    memory = next(((str(each.path), each.name) for each in job.segments.indexes), ()) if job.segments else ()
     return workers, WorkerSettings(
         job.found[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
         memory,

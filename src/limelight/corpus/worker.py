@@ -72,7 +72,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     from limelight.decoding.ahead import compile_here
     from limelight.decoding.sampling import Sampling
     from limelight.formats.glossaries import read_glossary
-    from limelight.formats.translation_memory import TranslationMemory
+    from limelight.formats.translation_memory import Index, TranslationMemory
     from limelight.inference.prepare import slow_precision
     from limelight.models.families import choose_device
     from limelight.pipelines.job import Text
@@ -110,7 +110,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
         if not settings.memory:
             return options
         index, name = settings.memory
-        return replace(options, memory=TranslationMemory(Path(index), name))
+        return replace(options, memory=TranslationMemory([Index(Path(index), name)]))
 
     work(["a"], 1, options)  # what is made at first use is made once, before the workers are forked
     return lambda texts, first: work(texts, first, complete())

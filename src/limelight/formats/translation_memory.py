@@ -17,7 +17,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice, pairwise
 from pathlib import Path
@@ -30,7 +30,7 @@ from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 from limelight.text.words import words_and_signs, words_of
 
-FORMAT = "limelight memory 1"
+FORMAT = "limelight memory 2"
 LEAST = 0.7
 """Default minimum similarity of a match that is shown."""
 FUZZY = 0.5
@@ -43,7 +43,7 @@ MAX_TOKENS = 200
 """Distinct words and pairs of words of a text that are looked up."""
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE segments (id INTEGER PRIMARY KEY, key BLOB, source TEXT, target TEXT, origin TEXT);
+CREATE TABLE segments (id INTEGER PRIMARY KEY, key BLOB, source TEXT, target TEXT, line INTEGER);
 CREATE VIRTUAL TABLE lookup USING fts5 (words, content='', detail=none, columnsize=0);
 """
 
@@ -68,7 +68,7 @@ def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
 
 
-def fuzzy_match(memory: TranslationMemory | TranslationMemories, text: str) -> MemoryMatch | None:
+def fuzzy_match(memory: TranslationMemory, text: str) -> MemoryMatch | None:
     """The most similar segment with another source, of at least `FUZZY`."""
     return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
 
@@ -79,61 +79,83 @@ def normalized(text: str) -> str:
 
 
 class TranslationMemory:
-    """The segments of a memory in one direction; `open_memory` makes it. May be used by several threads.
+    """The segments of one or several files, each in one direction; the first files take precedence. `open_memory` makes
+    it. May be used by several threads."""
 
-    Attributes:
-        source, target: language codes; empty if unknown.
-    """
-
-    def __init__(self, index: Path, name: str = "") -> None:
-        """Open an index. Raises `UserError` for another file."""
-        about = _about(index)
-        if about.get("format") != FORMAT:
-            raise UserError(f"{index}: not the index of a translation memory of this version; delete it")
-        self.index, self.name = index, name or str(index)
-        self.source, self.target = about["source"], about["target"]
-        self._total = int(about["segments"])
-        self._lock, self._database = Lock(), _opened(index)
+    def __init__(self, indexes: Iterable[Index]) -> None:
+        self.indexes = tuple(indexes)
 
     def __len__(self) -> int:
         """The number of segments."""
-        return self._total
-
-    def of(self, source: str, target: str) -> TranslationMemory | None:
-        """This memory, unless it is of another direction."""
-        named = ((self.source, normal_code(source)), (self.target, normal_code(target)))
-        return self if all(not own or not other or own == other for own, other in named) else None
+        return sum(index.total for index in self.indexes)
 
     def close(self) -> None:
-        """Close the index; the memory cannot be used afterwards."""
-        with self._lock:
-            self._database.close()
+        """Close the indexes; the memory cannot be used afterwards."""
+        for index in self.indexes:
+            index.close()
+
+    def of(self, source: str, target: str) -> TranslationMemory:
+        """The segments of a direction."""
+        asked = normal_code(source), normal_code(target)
+        return TranslationMemory(index for index in self.indexes if index.fits(*asked))
 
     def exact(self, text: str) -> MemoryMatch | None:
-        """The last segment of the file with this source, or None. White space at the ends does not count."""
-        source = normalized(text)
-        rows = self._rows("SELECT source, target, origin FROM segments WHERE key = ? ORDER BY id DESC", _key(source))
-        found = (MemoryMatch(own, target, 1.0, origin) for own, target, origin in rows if normalized(own) == source)
-        return next(found, None)
+        """The last segment of a file with this source, or None. White space at the ends does not count."""
+        return next((match for index in self.indexes for match in index.exact(normalized(text))), None)
 
     def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
         """The segments most similar to a text, at least `least` and at most `most`, best first; of equal ones the last
-        of the file first. A translation is given once.
+        of a file first. A translation is given once.
 
         Only segments that share one of the rarer words with the text are found; see `COMMON` and `CANDIDATES`.
         """
-        words, exact, found = words_and_signs(text.casefold()), self.exact(text), dict[str, tuple[int, MemoryMatch]]()
-        candidates = self._candidates(text)
-        query = "SELECT id, source, target, origin FROM segments WHERE id IN ({}) ORDER BY id"
-        for number, own, target, origin in self._rows(query.format(",".join("?" * len(candidates))), *candidates):
-            same = normalized(own) == normalized(text)
-            near = 1.0 if same else similarity(words, words_and_signs(own.casefold()), least)
-            if near >= least and (target not in found or found[target][1].similarity <= near):
-                found[target] = number, MemoryMatch(own, target, near, origin)
-        if exact is not None and (exact.target not in found or found[exact.target][1].similarity < 1):
-            found[exact.target] = 0, exact
-        best = sorted(found.values(), key=lambda each: (each[1].similarity, each[0]), reverse=True)
-        return [match for _, match in best[:most]]
+        every = [match for index in self.indexes for match in index.similar(text, least)]
+        found = dict[str, MemoryMatch]()
+        for match in sorted(every, key=lambda match: -match.similarity):
+            found.setdefault(match.target, match)
+        return list(found.values())[:most]
+
+
+class Index:
+    """The indexed segments of a file in one direction, whose languages may be unknown (empty). Its matches are the last
+    ones of the file first, and name their origin by `name`."""
+
+    def __init__(self, index: Path, name: str) -> None:
+        about = _about(index)
+        self.path, self.name = index, name
+        self.source, self.target = about["source"], about["target"]
+        self.total = int(about["segments"])
+        self._lock, self._database = Lock(), _opened(index)
+
+    def close(self) -> None:
+        """Close it, when nothing else uses it."""
+        with self._lock:
+            self._database.close()
+
+    def fits(self, source: str, target: str) -> bool:
+        """Whether the segments are not of another direction."""
+        named = ((self.source, source), (self.target, target))
+        return all(not own or not other or own == other for own, other in named)
+
+    def exact(self, text: str) -> Iterator[MemoryMatch]:
+        """The segments with a normalized source."""
+        rows = self._rows("SELECT id, source, target, line FROM segments WHERE key = ? ORDER BY id DESC", _key(text))
+        return (self._match(row, 1.0) for row in rows if normalized(row[1]) == text)
+
+    def similar(self, text: str, least: float) -> Iterator[MemoryMatch]:
+        """The segments of at least this similarity, exact ones among them."""
+        same, words, candidates = normalized(text), words_and_signs(text.casefold()), self._candidates(text)
+        query = f"key = ? OR id IN ({','.join('?' * len(candidates))}) ORDER BY id DESC"
+        rows = self._rows(f"SELECT id, source, target, line FROM segments WHERE {query}", _key(same), *candidates)
+        for row in rows:
+            is_same = normalized(row[1]) == same
+            near = 1.0 if is_same else similarity(words, words_and_signs(row[1].casefold()), least)
+            if near >= least:
+                yield self._match(row, near)
+
+    def _match(self, row: tuple[int, str, str, int], near: float) -> MemoryMatch:
+        _, source, target, line = row
+        return MemoryMatch(source, target, near, f"{self.name}:{line}")
 
     def _candidates(self, text: str) -> list[int]:
         """The segments that share most rare words with a text."""
@@ -142,17 +164,15 @@ class TranslationMemory:
             having = self._having(token)
             common += [token] if len(having) > COMMON else []
             for number in having if len(having) <= COMMON else ():
-                weights[number] += math.log(1 + self._total / len(having))
+                weights[number] += math.log(1 + self.total / len(having))
         if not weights and common:  # no rarer words: segments with all the common ones
             weights |= dict.fromkeys(self._having(" AND ".join(common)), 1.0)
         return sorted(weights, key=lambda number: (weights[number], number), reverse=True)[:CANDIDATES]
 
     def _having(self, query: str) -> list[int]:
         """At most `COMMON` + 1 segments, the last ones of the file first."""
-        rows = self._rows(
-            "SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT ?", query, COMMON + 1
-        )
-        return [number for (number,) in rows]
+        words = "SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [number for (number,) in self._rows(words, query, COMMON + 1)]
 
     def _rows(self, query: str, *values: object) -> list[tuple]:
         with self._lock:
@@ -160,12 +180,13 @@ class TranslationMemory:
 
 
 def open_memory(
-    path: str | Path, source: str = "", target: str = "", *, say: Callable[[str], None] = lambda _: None
+    path: str | Path, source: str = "", target: str = "", *, name: str = "", say: Callable[[str], None] = lambda _: None
 ) -> TranslationMemory:
     """The memory of a file of pairs (`read_pairs`: TMX, TSV, XLIFF, PO and others) in the given languages.
 
     Its index is `FILE.en-de.index` beside the file, or a temporary file if that cannot be written. It is made again if
-    the file has changed. `say` is told that an index is made, and of segments that cannot be read.
+    the file has changed. `say` is told that an index is made, and of segments that cannot be read. Matches show `name`
+    instead of the file's.
 
     Raises `UserError` as `read_pairs` does, naming file and line, and for a file without pairs.
     """
@@ -188,65 +209,34 @@ def open_memory(
             about = _about(place)
             if about.get("format") != FORMAT or about.get("file") != _state(path):
                 fill_file(place, build)
+        return TranslationMemory([Index(place, name or str(path))])
     except OSError as error:
         say(f"{place}: cannot be written ({cause(error).lower()}): the index is temporary")
-        folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
-        build(folder / place.name)
-        memory = TranslationMemory(folder / place.name, str(path))
-        weakref.finalize(memory, shutil.rmtree, folder, ignore_errors=True)
-        return memory
-    return TranslationMemory(place, str(path))
+    folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
+    build(folder / place.name)
+    memory = TranslationMemory([Index(folder / place.name, name or str(path))])
+    weakref.finalize(memory.indexes[0], shutil.rmtree, folder, ignore_errors=True)
+    return memory
 
 
 def open_memories(
     path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]
-) -> TranslationMemories:
-    """The memories of a file in these directions, without those of which it has no pairs.
+) -> TranslationMemory:
+    """The memory of a file in these directions, without those of which it has no pairs.
 
     Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several directions.
     """
-    wanted, opened, errors = list(directions) or [("", "")], list[tuple[str, TranslationMemory]](), list[UserError]()
+    wanted, indexes, errors = list(directions) or [("", "")], list[Index](), list[UserError]()
     if len(wanted) > 1 and not names_languages([path]):
         raise UserError(f"{path}: its languages are not in the file, and the model has several; use TMX")
     for source, target in wanted:
         try:
-            opened.append(("", open_memory(path, source, target, say=say)))
+            indexes += open_memory(path, source, target, say=say).indexes
         except UserError as error:
             errors.append(error)
-    if not opened:
+    if not indexes:
         raise errors[0]
-    return TranslationMemories(opened)
-
-
-class TranslationMemories:
-    """Several memories, of which the first ones take precedence. The matches of one with a name show this name in place
-    of the file."""
-
-    def __init__(self, named: Sequence[tuple[str, TranslationMemory]]) -> None:
-        self.named = named
-
-    def of(self, source: str, target: str) -> TranslationMemories | None:
-        """Those of a direction; None if there are none."""
-        found = [(name, each) for name, each in self.named if each.of(source, target) is not None]
-        return TranslationMemories(found) if found else None
-
-    def exact(self, text: str) -> MemoryMatch | None:
-        """See `TranslationMemory.exact`; of the first memory that has one."""
-        found = (_called(name, each, match) for name, each in self.named if (match := each.exact(text)) is not None)
-        return next(found, None)
-
-    def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
-        """See `TranslationMemory.find`; of equal ones those of the first memory first."""
-        every = [_called(name, each, match) for name, each in self.named for match in each.find(text, least, most)]
-        found: dict[str, MemoryMatch] = {}
-        for match in sorted(every, key=lambda match: -match.similarity):
-            found.setdefault(match.target, match)
-        return list(found.values())[:most]
-
-
-def _called(name: str, memory: TranslationMemory, match: MemoryMatch) -> MemoryMatch:
-    """With this name in place of the memory's file."""
-    return replace(match, origin=name + match.origin.removeprefix(memory.name)) if name else match
+    return TranslationMemory(indexes)
 
 
 def _opened(index: Path) -> sqlite3.Connection:
@@ -289,7 +279,7 @@ def _insert(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
     """Store pairs with text on both sides; returns their number."""
     number = 0
     for number, pair in enumerate((pair for pair in pairs if pair.source.strip() and pair.target.strip()), start=1):
-        row = number, _key(normalized(pair.source)), pair.source, pair.target, pair.place
+        row = number, _key(normalized(pair.source)), pair.source, pair.target, pair.line
         database.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
         database.execute("INSERT INTO lookup (rowid, words) VALUES (?, ?)", (number, " ".join(_tokens(pair.source))))
     return number

@@ -11,7 +11,7 @@ from limelight.config.directions import split_form
 from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
-from limelight.formats.translation_memory import TranslationMemories, TranslationMemory
+from limelight.formats.translation_memory import TranslationMemory
 from limelight.pipelines.phrases import WIDTH, excluded
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
@@ -49,7 +49,7 @@ class TextOptions(SearchOptions, total=False):
     guards: bool | None
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
-    memory: TranslationMemory | TranslationMemories | None
+    memory: TranslationMemory | None
     must_not_include: Sequence[str] | None
     pivot: bool
     formality: str | None
@@ -80,7 +80,7 @@ class Options:
     protectors: tuple[Protector, ...] | None = None
     """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
-    memory: TranslationMemory | TranslationMemories | None = None
+    memory: TranslationMemory | None = None
     exclude: tuple[str, ...] = ()
     constraints: Constraints = FREE
     """Phrases to exclude, and those of terms, as tokens."""

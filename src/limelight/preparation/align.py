@@ -22,7 +22,7 @@ from limelight.batching.store import (
 )
 from limelight.config import Corpus
 from limelight.files import write_whole
-from limelight.formats.translation_memory import TranslationMemory, fuzzy_match, index_pairs
+from limelight.formats.translation_memory import Index, TranslationMemory, fuzzy_match, index_pairs
 from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import (
@@ -120,7 +120,7 @@ def _similar(store: TokenStore) -> np.ndarray:
     teach the model to copy."""
     with tempfile.TemporaryDirectory(prefix="limelight-") as name:
         index_pairs(Path(name) / "index", _pairs(store))
-        memory = TranslationMemory(Path(name) / "index")
+        memory = TranslationMemory([Index(Path(name) / "index", "")])
         matches = (fuzzy_match(memory, pair.source) for pair in _pairs(store))
         numbers = (int(match.origin.rpartition(":")[2]) - 1 if match else -1 for match in matches)
         rows = np.fromiter(numbers, dtype=np.int32, count=len(store))

@@ -20,7 +20,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.markdown import markdown_units
-from limelight.formats.translation_memory import TranslationMemories, TranslationMemory, open_memory
+from limelight.formats.translation_memory import TranslationMemory, open_memory
 from limelight.formats.unit import FormatError, Unit
 from limelight.models.interface import eval_mode
 from limelight.pipelines.encoders import MaskFiller
@@ -147,7 +147,7 @@ class TranslationEngine(Engine):
         send: ReportCallback,
         detector: LanguageDetector | None = None,
         snapshots: Snapshots | None = None,
-        memory: TranslationMemories | None = None,
+        memory: TranslationMemory | None = None,
     ) -> None:
         super().__init__(send)
         self._translator, self._detector, self._snapshots, self._memory = translator, detector, snapshots, memory
@@ -244,13 +244,14 @@ class TranslationEngine(Engine):
             return _opened(tuple(files), source)
         return Glossary([Term(*term) for term in terms], source or "en") if terms else None
 
-    def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemories | None:
+    def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemory:
         """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
-        opened = list[tuple[str, TranslationMemory]]()
+        opened = list[TranslationMemory]()
         for name, *place in named:
             with suppress(UserError, OSError):
-                opened.append((name, _opened_memory(*place)))
-        return TranslationMemories([*opened, *([] if self._memory is None else self._memory.named)])
+                opened.append(_opened_memory(*place, name=name))
+        every = opened if self._memory is None else [*opened, self._memory]
+        return TranslationMemory(index for memory in every for index in memory.indexes)
 
     # ---- languages and explanations
 
