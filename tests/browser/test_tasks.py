@@ -122,7 +122,8 @@ def test_alternatives_and_tour_are_accessible(visitor: Visitor, accessible: Any,
 def test_the_sections_that_the_tour_names_are_there() -> None:
     tour = (files("limelight.page") / "stations.js").read_text(encoding="utf-8")
     sections = re.findall(r'section: "([^"]+)"', tour)
-    headings = (Path(__file__).parents[2] / "docs/attention.md").read_text(encoding="utf-8")
+    pages = [Path(__file__).parents[2] / "docs" / name for name in ("attention.md", "transformer.md")]
+    headings = "".join(page.read_text(encoding="utf-8") for page in pages)
     assert len(sections) == 7
     assert [each for each in sections if f"\n## {each}" not in headings] == []
 

@@ -45,7 +45,7 @@ export function createTour(context) {
     fill(formula, station.formula);
     fill(
       section,
-      `Equations and code: the documentation, “Attention: every equation next to the lines that compute it”, section ${station.section}`,
+      `Equations and code: the documentation, “Attention” and “The Transformer”, section ${station.section}`,
     );
     back.disabled = number === 1;
     fill(next, number === STATIONS.length ? "Done" : "Next");
