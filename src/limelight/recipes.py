@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 GROUPS = {
     "Transformers": ("small", "quick", "tiny", "base", "big", "deep-6-1", "deep-6-2", "deep-8-1", "ssru-6-2", "demo"),
     "recurrent": ("seq2seq", "bahdanau", "luong"),
-    "language models": ("gpt-tiny", "gpt-small", "lstm-tiny"),
+    "language models": ("gpt-tiny", "gpt-small"),
     "masked models and classifiers": ("bert-tiny", "classifier"),
     "fine-tuning": ("finetune",),
 }

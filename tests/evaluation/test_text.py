@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentLanguageModelConfig
+from limelight.config import DecoderOnlyConfig
 from limelight.evaluation import TextEvaluation, evaluate_text
 from limelight.evaluation import text as module
 from limelight.models.families import build_model
@@ -18,13 +18,10 @@ from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_text
 
 SIZES = {"layers": 2, "d_model": 12, "heads": 2, "d_ff": 13, "norm": "pre", "dropout": 0.3}
-CELLS = {cell: RecurrentLanguageModelConfig(cell=cell, embedding=5, hidden=7, dropout=0.3) for cell in ("rnn", "lstm")}
-CASES: dict[str, tuple[ModelConfig, int | None]] = {
+CASES: dict[str, tuple[DecoderOnlyConfig, int]] = {
     "learned": (DecoderOnlyConfig(**SIZES, positions="learned", max_positions=11), 11),
     "rotary": (DecoderOnlyConfig(**SIZES, positions="rotary"), 7),
     "sinusoidal": (DecoderOnlyConfig(**SIZES), 1000),
-    "rnn": (CELLS["rnn"], None),
-    "lstm": (CELLS["lstm"], None),
 }
 TEXT = "the old dog\nsees a small cat\n\ntwo birds sïng.\n"
 
@@ -48,14 +45,14 @@ def generator_of(name: str, tokenizers: Tokenizers = CHARACTERS) -> TextGenerato
     return TextGenerator(model, tokenizers, window=window)
 
 
-def total_of(generator: TextGenerator, ids: list[int], window: int | None) -> float:
+def total_of(generator: TextGenerator, ids: list[int], window: int) -> float:
     """Minus the log-probability of a text, one step after the other; a window begins anew when it is full."""
     model = generator.model.eval()
     nothing = torch.zeros(1, 0, dtype=torch.int64)
     total = 0.0
     with torch.no_grad():
         for place, (read, wanted) in enumerate(pairwise(ids)):
-            if place == 0 or (window is not None and place % window == 0):
+            if place % window == 0:
                 state = model.start(model.encode(nothing, nothing.bool()))
             features, state = model.step(torch.tensor([[read]]), state)
             total -= model.project(features[0, 0]).log_softmax(dim=-1)[wanted].item()
@@ -81,7 +78,7 @@ def test_the_loss_is_that_of_one_step_after_another(
     assert (found.pieces, found.documents, found.unknown) == (len(ids) - 1, 2, 1)
     characters = len(TEXT) + len("a dog\n?\n")
     assert (found.characters, found.bytes) == (characters, characters + 1)
-    assert found.context == min(window or 10**9, found.pieces)
+    assert found.context == min(window, found.pieces)
     assert found.loss == pytest.approx(expected / found.pieces)
     assert found.perplexity == pytest.approx(math.exp(expected / found.pieces))
     assert found.loss_per_character == pytest.approx(expected / characters)
@@ -92,13 +89,13 @@ def test_the_loss_is_that_of_one_step_after_another(
 @pytest.mark.parametrize("kind", ["characters", "bpe"])
 def test_lines_may_be_documents(kind: str, tmp_path: Path, seed: int) -> None:
     tokenizers = tokenizers_of(kind)
-    generator = generator_of("lstm", tokenizers)
+    generator = generator_of("sinusoidal", tokenizers)
     (tmp_path / "a.txt").write_text(TEXT, encoding="utf-8")
     found = evaluate_text(generator, [str(tmp_path / "a.txt")], by_line=True)
     ids = [0]
     for line in filter(None, TEXT.split("\n")):
         ids += [*encode_text(tokenizers.target, line), 0]
-    assert found.total == pytest.approx(total_of(generator, ids, None), rel=1e-9)
+    assert found.total == pytest.approx(total_of(generator, ids, 1000), rel=1e-9)
     assert (found.documents, found.characters) == (3, len(TEXT) - 1)  # the blank line is left out
     assert found.provenance["document"] == "line"
 

@@ -9,7 +9,7 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection.model_map import SUBLAYERS, VECTORS, inside, model_map
 from limelight.models.interface import Seq2Seq
-from tests.models.helpers import decoder_only, make_model, random_rows, recurrent, recurrent_language_model, transformer
+from tests.models.helpers import decoder_only, make_model, random_rows, recurrent, transformer
 from tests.pipelines.test_explain import array
 
 
@@ -183,6 +183,3 @@ def test_other_families_have_the_stages_that_they_compute() -> None:
     alone = make_model(decoder_only()).eval()
     stacks = model_map(alone, alone.batch([source], [target]))["stacks"]
     assert [(stack["side"], stack["rows"]) for stack in stacks] == [("decoder", "read")]
-    nothing = make_model(recurrent_language_model()).eval()
-    with pytest.raises(UserError, match="no encoder and no decoder"):
-        model_map(nothing, nothing.batch([source], [target]))

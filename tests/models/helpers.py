@@ -11,13 +11,7 @@ from torch import Tensor
 import examples.scores  # registers alibi and relative
 from limelight.attention.local import LocalMonotonic
 from limelight.batching.batch import Batch, pad_rows
-from limelight.config import (
-    DecoderOnlyConfig,
-    ModelConfig,
-    RecurrentConfig,
-    RecurrentLanguageModelConfig,
-    TransformerConfig,
-)
+from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.inspection.probe import Intervention, Seen, probe
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
@@ -26,7 +20,6 @@ from limelight.tokens import Tokenizers
 TRANSFORMER = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
 RECURRENT = {"embedding": 11, "hidden": 13, "score_size": 5}
 DECODER_ONLY = {"layers": 2, "d_model": 11, "heads": 3, "head_size": 2, "d_ff": 13}
-CELLS = {"embedding": 11, "hidden": 13}
 MODERN: Any = {
     "norm": "pre", "norm_type": "rms_norm", "feed_forward": "gated", "activation": "swish", "kv_heads": 1,
     "positions": "rotary",
@@ -49,10 +42,6 @@ def decoder_only(**changed: object) -> DecoderOnlyConfig:
     return DecoderOnlyConfig(**{**DECODER_ONLY, **changed})
 
 
-def recurrent_language_model(**changed: object) -> RecurrentLanguageModelConfig:
-    return RecurrentLanguageModelConfig(**{**CELLS, **changed})
-
-
 def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     """A name and a configuration for everything that a language model may be."""
     yield "decoder-only", decoder_only()
@@ -66,10 +55,6 @@ def every_language_model() -> Iterator[tuple[str, ModelConfig]]:
     yield "decoder-only-alibi", decoder_only(score="alibi", positions="none", value_size=3)
     yield "decoder-only-modern", decoder_only(**MODERN)
     yield "decoder-only-split-heads", decoder_only(d_model=12, head_size=None, layers=1, activation="swish")
-    for cell in ("rnn", "gru", "lstm"):
-        yield f"{cell}-writes", recurrent_language_model(cell=cell)
-        yield f"{cell}-writes-tied", recurrent_language_model(cell=cell, tie=True, layers=1)
-    yield "lstm-writes-deep", recurrent_language_model(layers=3)
 
 
 def every_model() -> Iterator[tuple[str, ModelConfig]]:
@@ -145,7 +130,7 @@ class Vocabulary:
 def make_model(config: ModelConfig, source_size: int = 31, target_size: int = 29) -> Seq2Seq:
     """A random model; one vocabulary of `target_size` where the configuration ties both sides, and for text."""
     target = Vocabulary(target_size)
-    one = config.tie == "three-way" or isinstance(config, DecoderOnlyConfig | RecurrentLanguageModelConfig)
+    one = config.tie == "three-way" or isinstance(config, DecoderOnlyConfig)
     model = build_model(config, Tokenizers(target if one else Vocabulary(source_size), target))
     assert isinstance(model, Seq2Seq)
     return model

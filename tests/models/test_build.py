@@ -9,11 +9,10 @@ from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.models.recurrent import Recurrent
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.transformer import Transformer
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.tokens import Tokenizers
-from tests.models.helpers import Vocabulary, decoder_only, make_model, recurrent_language_model
+from tests.models.helpers import Vocabulary, decoder_only, make_model
 
 SMALL = {"encoder_layers": 1, "decoder_layers": 1, "d_model": 12, "heads": 3, "d_ff": 17}
 
@@ -22,7 +21,6 @@ def test_the_family_decides() -> None:
     assert isinstance(make_model(TransformerConfig(**SMALL)), Transformer)
     assert isinstance(make_model(RecurrentConfig(hidden=5, embedding=7)), Recurrent)
     assert isinstance(make_model(decoder_only()), DecoderOnly)
-    assert isinstance(make_model(recurrent_language_model()), RecurrentLanguageModel)
 
 
 @pytest.mark.parametrize("config", [TransformerConfig(**SMALL), RecurrentConfig(tie="three-way")])

@@ -10,7 +10,6 @@ from limelight.config import (
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
-    RecurrentLanguageModelConfig,
     RunConfig,
     TransformerConfig,
 )
@@ -29,7 +28,6 @@ FAMILIES: dict[str, tuple[ModelConfig, type]] = {
     "transformer": (TransformerConfig(**STACK, encoder_layers=1, decoder_layers=1), Translator),
     "recurrent": (RecurrentConfig(embedding=3, hidden=3), Translator),
     "decoder_only": (DecoderOnlyConfig(**STACK, layers=1), TextGenerator),
-    "recurrent_language_model": (RecurrentLanguageModelConfig(embedding=3, hidden=3), TextGenerator),
     "encoder_only": (EncoderOnlyConfig(**STACK, layers=1), MaskFiller),
 }
 
@@ -57,7 +55,7 @@ def test_what_would_change_nothing_is_refused(runs: Path) -> None:
     for family, option in (
         ("decoder_only", {"shortlist": True}),
         ("encoder_only", {"shortlist": True}),
-        ("recurrent_language_model", {"threads": 1}),
+        ("decoder_only", {"threads": 1}),
         ("encoder_only", {"precision": "bf16"}),
     ):
         [(name, value)] = option.items()

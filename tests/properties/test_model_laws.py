@@ -13,18 +13,14 @@ from torch.nn import functional
 
 from limelight.attention.local import LocalPredictive
 from limelight.batching.batch import Batch
-from limelight.config import DecoderOnlyConfig, RecurrentLanguageModelConfig, TransformerConfig
+from limelight.config import DecoderOnlyConfig, TransformerConfig
 from limelight.inspection.attention_map import NAMES
 from limelight.inspection.probe import Intervention, Seen, probe
 from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())
-ATTENTIVE = {
-    name: config
-    for name, config in MODELS.items()
-    if getattr(config, "wiring", "") != "fixed" and not isinstance(config, RecurrentLanguageModelConfig)
-}
+ATTENTIVE = {name: config for name, config in MODELS.items() if getattr(config, "wiring", "") != "fixed"}
 
 
 @pytest.fixture(params=MODELS)
@@ -134,7 +130,7 @@ def test_weights_have_a_tensor_per_attention(name: str, seed: int) -> None:
         assert shapes == {**expected, "cross": [(3, 3, 5, 7)] * config.decoder_layers}
     elif isinstance(config, DecoderOnlyConfig):
         assert shapes == {"decoder_self": [(3, 3, 12, 12)] * config.layers}
-    elif isinstance(config, RecurrentLanguageModelConfig) or config.wiring == "fixed":
+    elif config.wiring == "fixed":
         assert shapes == {}
     else:
         assert shapes == {"cross": [(3, 1, 5, 7)]}

@@ -191,20 +191,6 @@ def test_a_mistake_is_the_first_process_s_to_tell(tmp_path: Path) -> None:
     assert ends(start(config, tmp_path / "run", 2)) == [MISTAKEN, FAILED]
 
 
-def test_a_recurrent_language_model_is_trained_by_one_process_alone() -> None:
-    from limelight.training.optimization.loss import require_apart
-
-    class Reads:
-        def __call__(self) -> None: ...
-        def output_weights(self) -> None: ...
-        def read_on(self) -> None: ...
-
-    require_apart(Reads(), 1)
-    require_apart(object(), 2)
-    with pytest.raises(UserError, match=r"2 processes, but a recurrent language model .* train it with one process"):
-        require_apart(Reads(), 2)
-
-
 def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as Slurm's --gpus-per-task=1 shows them
     assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 0)

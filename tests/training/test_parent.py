@@ -24,7 +24,6 @@ from tests.models.helpers import (
     decoder_only,
     random_rows,
     recurrent,
-    recurrent_language_model,
     transformer,
 )
 
@@ -37,7 +36,6 @@ BASES: dict[str, ModelConfig] = {
     "writer": decoder_only(),
     "bahdanau": recurrent(),
     "luong": recurrent(wiring="luong", score="general"),
-    "cells": recurrent_language_model(),
 }
 
 

@@ -18,7 +18,7 @@ from limelight.models.interface import Model, Seq2Seq
 from limelight.models.recurrent import model as recurrent_model
 from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
-from limelight.training.optimization.loss import CarriesState, Carrying, batch_loss
+from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.optimizer import make_optimizer, set_rate
 from limelight.training.optimization.precision import HalfCopy
 from limelight.training.optimization.update import update
@@ -26,7 +26,7 @@ from tests.models.helpers import Vocabulary, every_model, make_model, random_bat
 
 META = torch.device("meta")
 MODELS = dict(every_model())
-FURTHER = ("transformer", "gru-bahdanau-additive", "decoder-only", "lstm-writes-deep")
+FURTHER = ("transformer", "gru-bahdanau-additive", "decoder-only")
 
 
 class Pretended:
@@ -76,8 +76,6 @@ def pretended(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pretended]:
 def learn(model: Model, batch: Any, *, half: bool = False, kind: str = "adam") -> None:
     model = model.train().to(META)
     computing: Any = HalfCopy(model, torch.bfloat16).refreshed() if half else model
-    if isinstance(computing, CarriesState):
-        computing = Carrying(computing, (), forget=0.1)
     optimizer = make_optimizer(model, TrainingConfig(optimizer=kind, weight_decay=0.1))
     set_rate(optimizer, 1e-3)
     loss = partial(batch_loss, label_smoothing=0.1)

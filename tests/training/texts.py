@@ -9,7 +9,6 @@ from limelight.config import (
     DataConfig,
     DecoderOnlyConfig,
     ModelConfig,
-    RecurrentLanguageModelConfig,
     RunConfig,
     TokensConfig,
     TrainingConfig,
@@ -18,8 +17,6 @@ from limelight.config import (
 ATTENTIVE = DecoderOnlyConfig(
     layers=1, d_model=8, heads=2, d_ff=12, dropout=0.2, norm="pre", positions="learned", max_positions=11
 )
-CARRYING = RecurrentLanguageModelConfig(cell="lstm", layers=2, embedding=7, hidden=8, dropout=0.2)
-WRITERS: dict[str, ModelConfig] = {"decoder only": ATTENTIVE, "recurrent": CARRYING}
 WORDS = ("night", "day", "sun", "moon", "the", "and", "of", "rises", "sets", "over")
 
 

@@ -18,9 +18,7 @@ class BlockStream(Stream):
     """Batches cut from one text; a pure function of (text, seed, position).
 
     An epoch predicts every token once, except a few at the ends of the text. Blocks are in random order, with different
-    boundaries in each epoch, and a block has no context from before it. `continuous`, each row reads its own part of
-    the text, block after block, and all epochs are equal: the state carried from the previous batch belongs to the same
-    text, except in the first batch of an epoch. The last batch may have shorter rows.
+    boundaries in each epoch, and a block has no context from before it.
 
     Args:
         ids: (tokens,) the text, as in `TextStore`.
@@ -31,34 +29,25 @@ class BlockStream(Stream):
     Raises `UserError` for a text shorter than one block.
     """
 
-    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int = 0, continuous: bool = False) -> None:
+    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int = 0) -> None:
         if len(ids) <= block:
             raise UserError(
                 f"the text to train on has {len(ids):,} tokens, the ends of documents counted, and a block takes "
                 f"{block + 1:,}; give more text, or a smaller batching.block"
             )
-        self.ids, self.block, self.seed, self.continuous = np.asarray(ids), block, seed, continuous
-        self.predicted, rows = len(ids) - 1, max(1, tokens // block)
-        self.rows = min(rows, self.predicted // block) if continuous else rows  # each row needs at least one block
+        self.ids, self.block, self.seed = np.asarray(ids), block, seed
+        self.predicted, self.rows = len(ids) - 1, max(1, tokens // block)
 
     def _make(self, place: Position, draw: Draw) -> Chunk:
-        if self.continuous:
-            length = self.predicted // self.rows
-            first = np.arange(0, length, self.block)
-            starts = (first[:, None] + length * np.arange(self.rows)).reshape(-1)
-            widths = np.minimum(self.block, length - first)
-        else:
-            generator = np.random.default_rng([self.seed, place.epoch])
-            offset = int(generator.integers(min(self.block, self.predicted - self.block + 1)))
-            starts = offset + self.block * generator.permutation((self.predicted - offset) // self.block)
-            widths = np.full(-(-len(starts) // self.rows), self.block)
-        ends = np.minimum(self.rows * np.arange(len(widths) + 1), len(starts))
-        sizes = np.diff(ends) * widths
+        generator = np.random.default_rng([self.seed, place.epoch])
+        offset = int(generator.integers(min(self.block, self.predicted - self.block + 1)))
+        starts = offset + self.block * generator.permutation((self.predicted - offset) // self.block)
+        ends = np.append(np.arange(0, len(starts), self.rows), len(starts))
+        sizes = np.diff(ends) * self.block
         return Chunk(Ragged(starts, ends), sizes, sizes)
 
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        starts = chunk.batches[place.batch]
-        return _cut_blocks(self.ids, starts, int(chunk.positions[place.batch]) // len(starts))
+        return _cut_blocks(self.ids, chunk.batches[place.batch], self.block)
 
     def batches_per_epoch(self) -> float:
         return max(1.0, self.predicted / (self.block * self.rows))

@@ -24,7 +24,6 @@ from limelight.config.models import (
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
-    RecurrentLanguageModelConfig,
     TransformerConfig,
 )
 from limelight.config.run import (
@@ -52,7 +51,6 @@ __all__ = [
     "EncoderOnlyConfig",
     "ModelConfig",
     "RecurrentConfig",
-    "RecurrentLanguageModelConfig",
     "RunConfig",
     "TokensConfig",
     "TrainingConfig",

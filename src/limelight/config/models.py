@@ -243,30 +243,6 @@ class RecurrentConfig(ModelSection):
         return self.hidden
 
 
-class RecurrentLanguageModelConfig(ModelSection):
-    """Recurrent language model (Mikolov et al. 2010)."""
-
-    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
-    family: Literal["recurrent_language_model"] = "recurrent_language_model"
-    """Name of the family."""
-    cell: Literal["rnn", "gru", "lstm"] = "lstm"
-    """Cell of each layer."""
-    layers: Depth = 2
-    """Number of layers."""
-    embedding: Width = 256
-    """Width of the embeddings."""
-    hidden: Width = 512
-    """Width of a state."""
-    dropout: float = Field(0.2, ge=0, lt=1)
-    """Of embeddings, between layers, and of the features."""
-    tie: bool = False
-    """Whether embedding and output projection share one matrix; a linear layer between adapts different widths."""
-
-    @property
-    def width(self) -> int:
-        return self.hidden
-
-
 def _of_its_family(value: Any) -> ModelSection:
     """Validate a section as the family that `value` names. A pydantic union would have to list all families here."""
     if isinstance(value, ModelSection):

@@ -2,9 +2,9 @@
 
    loss = -(1 / N) sum_t log p(y_t | context)        natural logarithm, including the ends of documents
 
-A Transformer reads blocks of its training length, one after the other: the first token of a block is predicted from a
-single previous token, as in nanoGPT's evaluation (Karpathy 2022). A recurrent model carries its state from the first
-token to the last. Figures per character and per byte are comparable between vocabularies.
+The model reads blocks of its training length, one after the other: the first token of a block is predicted from a
+single previous token, as in nanoGPT's evaluation (Karpathy 2022). Figures per character and per byte are comparable
+between vocabularies.
 """
 
 import math
@@ -23,7 +23,6 @@ from limelight.errors import UserError
 from limelight.evaluation.summary import Figures, provenance_lines, versions
 from limelight.formats.running_text import measure, read_documents
 from limelight.models.interface import Seq2Seq, eval_mode
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.pipelines.generator import TextGenerator
 from limelight.shapes import Float
 from limelight.tokens.text import encode_text
@@ -149,17 +148,10 @@ def evaluate_text(
 def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[torch.Tensor, " pieces"]]:
     """Log-probabilities of each of `ids` except the first, in order.
 
-    `context` is the length of a block. A recurrent model carries its state across blocks.
+    `context` is the length of a block.
     """
-    carries = isinstance(model, RecurrentLanguageModel)
-    block = min(AT_ONCE, len(ids) - 1) if carries else context
-    carried = None
-    for batch in blocks_in_order(ids, tokens=block if carries else AT_ONCE, block=block):
+    for batch in blocks_in_order(ids, tokens=AT_ONCE, block=context):
         with eval_mode(model) as device:
             there = batch.to(device)
-            if isinstance(model, RecurrentLanguageModel):
-                features, carried = model.read_on(there.target_in, carried)
-            else:
-                features = model(there)
-            scores = log_probabilities(model, features.flatten(0, 1), there.target_out.flatten())
+            scores = log_probabilities(model, model(there).flatten(0, 1), there.target_out.flatten())
         yield scores

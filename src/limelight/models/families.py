@@ -17,13 +17,12 @@ from limelight.config import (
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
-    RecurrentLanguageModelConfig,
     TransformerConfig,
 )
 from limelight.config.models import LearnsFrom, ModelSection
 from limelight.errors import UserError
 from limelight.models.interface import LanguageModel, Model, Seq2Seq
-from limelight.models.recurrent.build import build_language_model, build_recurrent
+from limelight.models.recurrent.build import build_recurrent
 from limelight.models.transformer.build import build_decoder_only, build_encoder_only, build_transformer
 from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.tokens import Tokenizers
@@ -105,7 +104,6 @@ FAMILIES: tuple[Family, ...] = (
     Family(TransformerConfig, build_transformer, {"pairs": TRANSLATE}),
     Family(RecurrentConfig, build_recurrent, {"pairs": TRANSLATE}),
     Family(DecoderOnlyConfig, build_decoder_only, {"text": GENERATE}),
-    Family(RecurrentLanguageModelConfig, build_language_model, {"text": GENERATE}),
     Family(EncoderOnlyConfig, build_encoder_only, {"text": FILL, "labels": CLASSIFY}),
 )
 

@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple, cast
 
 import torch
 
-from limelight.config import RecurrentLanguageModelConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -111,9 +110,9 @@ class TextGenerator:
     """A language model with its tokenizer. Methods restore the training mode of the model.
 
     Args:
-        window: maximum context in tokens; None for models with a state of unlimited length. When the context is full,
-            its last half becomes the prompt of a new state, so that texts may have any length. Each token is encoded
-            about twice then, and tokens before the window have no influence.
+        window: maximum context in tokens; None for any length. When the context is full, its last half becomes the
+            prompt of a new state, so that texts may have any length. Each token is encoded about twice then, and tokens
+            before the window have no influence.
         precision: precision of the prepared model, see `Translator`.
 
     Raises `UserError` for a precision that is not available.
@@ -187,8 +186,8 @@ class TextGenerator:
         )
 
     def attention(self, text: str) -> AttentionMap:
-        """The attention map of `text`: `decoder_self`; empty for a recurrent model. Raises `UserError` for a blank text
-        and for one longer than the learned positions."""
+        """The attention map of `text`: `decoder_self`. Raises `UserError` for a blank text and for one longer than the
+        learned positions."""
         if not text.strip():
             raise UserError("the text is blank: there is nothing to attend to; give a sentence")
         tokenizer = self.tokenizers.target
@@ -297,7 +296,6 @@ class _Draft:
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
     """The text generator of a stored language model; its window is the length of the texts it was trained with."""
     [one] = stored
-    window = None if isinstance(one.config.model, RecurrentLanguageModelConfig) else one.config.batching.block
     model = cast(LanguageModel, one.model)
     precision = precision or search_precision(one.config.weights, device_of(model))
-    return TextGenerator(model, one.tokenizers, window=window, precision=precision)
+    return TextGenerator(model, one.tokenizers, window=one.config.batching.block, precision=precision)

@@ -20,7 +20,7 @@ from limelight.training.checkpoints.keep import (
     save_if_best,
     score_of_best,
 )
-from limelight.training.optimization.loss import FORGET, CarriesState, Carrying, Learner
+from limelight.training.optimization.loss import Learner
 from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
@@ -133,11 +133,10 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     set_rate(run.optimizer, rate)
     with run.interruptible():  # a signal may interrupt waiting for the text
         share, position = next(batches)
-    computing = _computing(run)
     if run.sums is not None:
         run.sums.begin(len(share.making))
     unread = update(
-        computing,
+        _computing(run),
         share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
         tokens=share.tokens,
@@ -147,8 +146,6 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
         loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
         sums=run.sums,
     )
-    if isinstance(computing, Carrying):
-        run.carried = computing.state
     _settle(run)  # the update before, while the device computes this one
     run.unread = unread, rate
     progress.step += 1
@@ -196,11 +193,9 @@ def _settle(run: Run) -> None:
 
 
 def _computing(run: Run) -> Learner:
-    """The module that computes this update: the model or its half-precision copy, possibly with a carried state."""
+    """The module that computes this update: the model or its half-precision copy, or either with compiled passes."""
     model = run.model if run.half is None else run.half.refreshed()
-    if run.compiled is not None:
-        return run.compiled  # of this very module
-    return Carrying(model, run.carried, forget=FORGET) if isinstance(model, CarriesState) else model
+    return run.compiled or model
 
 
 def _validate_if_due(run: Run) -> None:
@@ -283,5 +278,5 @@ def _save(run: Run) -> None:
     if not run.group.is_first:
         return
     keep = run.config.training.keep_checkpoints
-    save_checkpoint(run.folder / CHECKPOINTS, run.model, run.optimizer, run.progress, run.carried, keep=keep)
+    save_checkpoint(run.folder / CHECKPOINTS, run.model, run.optimizer, run.progress, keep=keep)
     drop_snapshots(run)

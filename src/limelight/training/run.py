@@ -22,7 +22,6 @@ from limelight.training.checkpoints.checkpoint import (
     Progress,
     check_format,
     has_updates,
-    restore_carried,
     restore_newest,
 )
 from limelight.training.checkpoints.lock import only_trainer
@@ -31,7 +30,6 @@ from limelight.training.distributed import Group, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
-from limelight.training.optimization.loss import require_apart
 from limelight.training.optimization.optimizer import make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, deterministic_kernels
 from limelight.training.parent import (
@@ -225,7 +223,6 @@ def _set_up(
     if slow := slow_precision(training.precision, device):
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
-    require_apart(model, group.size)
     sums = GradientSum([each for each in model.parameters() if each.requires_grad]) if group.size > 1 else None
     arrived = _allow_signals if sums is None else sums.arrived
     for parameter in model.parameters():
@@ -260,7 +257,6 @@ def _set_up(
         report=report,
         stop=stop,
         half=HalfCopy(model, HALVES[precision], arrived=arrived) if precision in HALVES else None,
-        carried=restore_carried(folder / CHECKPOINTS, progress, device) if progress else (),
         epoch=max(1.0, task.stream.batches_per_epoch() / training.accumulate),
         group=group,
         sums=sums,

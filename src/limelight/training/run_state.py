@@ -8,7 +8,6 @@ import torch
 
 from limelight.config import RunConfig
 from limelight.models.interface import Model
-from limelight.models.recurrent.cells import Carried
 from limelight.signals import StopRequest
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
@@ -23,7 +22,7 @@ from limelight.training.tasks.task import Execution, Task, Validation
 
 @dataclass(slots=True)
 class Run:
-    """All objects of a run. Only `progress`, weights, optimizer and `carried` change; checkpoints store them."""
+    """All objects of a run. Only `progress`, weights and optimizer change; checkpoints store them."""
 
     folder: Path
     config: RunConfig
@@ -40,8 +39,6 @@ class Run:
     """The copy that computes updates in half precision; None if the model itself does."""
     compiled: Compiled | None = None
     """Computes updates in place of the model or its copy, with `training.compile`."""
-    carried: Carried = ()
-    """The state of a recurrent language model before the next batch."""
     epoch: float = 1.0
     """Approximate number of updates per epoch."""
     pace: float = 0.0

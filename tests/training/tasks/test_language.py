@@ -10,26 +10,20 @@ from limelight.config import BatchingConfig, DataConfig, RunConfig
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
-from limelight.signals import Stopped
 from limelight.training.tasks.language import LanguageModeling
 from limelight.training.tasks.task import Execution
 from tests.training.helpers import go, last_weights, log_of, trace_of
-from tests.training.interrupted import interruption
-from tests.training.texts import ATTENTIVE, CARRYING, WRITERS, text_run
+from tests.training.texts import ATTENTIVE, text_run
 
 CPU = torch.device("cpu")
-LEARNERS = {
-    "decoder only": ATTENTIVE.model_copy(update={"dropout": 0.0}),
-    "recurrent": CARRYING.model_copy(update={"dropout": 0.0, "layers": 1, "hidden": 16}),
-}
 Whole = tuple[RunConfig, Path]
 
 
-@pytest.fixture(scope="module", params=WRITERS)
-def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Whole:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A run that was never interrupted."""
     folder = tmp_path_factory.mktemp("whole")
-    config = text_run(folder / "text", WRITERS[request.param])
+    config = text_run(folder / "text")
     go(config, folder / "run")
     return config, folder / "run"
 
@@ -43,7 +37,6 @@ def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModeling, Seq2Seq]
 
 @pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
 def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
-    """What a recurrent model carries from block to block comes back, too."""
     config, run = whole
     for stop in stops:
         go(config, tmp_path / "run", max_steps=stop)
@@ -53,36 +46,19 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     assert last_weights(tmp_path / "run") == last_weights(run)
 
 
-def test_an_update_that_is_broken_off_carries_nothing_on(whole: Whole, tmp_path: Path) -> None:
-    """Its batches are read again from where the update before it ended."""
-    config, run = whole
-
-    def stop() -> None:
-        raise Stopped(2)
-
-    with interruption("micro-batch", 12, stop), pytest.raises(Stopped):  # the second batch of the sixth update
-        go(config, tmp_path / "run")
-    go(config, tmp_path / "run")
-    assert trace_of(tmp_path / "run") == trace_of(run)
-
-
-@pytest.mark.parametrize("name", WRITERS)
-def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_path: Path, seed: int) -> None:
-    """Step by step, in blocks for attention; rows that go on from block to block for a carried state."""
-    config = text_run(tmp_path / "text", WRITERS[name])
+def test_the_loss_is_that_of_each_piece_after_those_before_it(tmp_path: Path, seed: int) -> None:
+    """Step by step, in blocks."""
+    config = text_run(tmp_path / "text")
     task, model = task_of(config, tmp_path / "run")
     model.double().eval()
     ids = torch.from_numpy(task.text.ids.astype("int64"))
     predicted, block = len(ids) - 1, config.batching.block
-    rows = min(task.tokens // block, predicted // block)
-    width = block if name == "decoder only" else predicted // rows
-    starts = range(0, predicted if name == "decoder only" else rows * width, width)
     total = count = 0
     with torch.no_grad():
-        for first in starts:
+        for first in range(0, predicted, block):
             source, valid = torch.zeros(1, 0, dtype=torch.int64), torch.zeros(1, 0, dtype=torch.bool)
             state = model.start(model.encode(source, valid))
-            for place in range(first, min(first + width, predicted)):
+            for place in range(first, min(first + block, predicted)):
                 features, state = model.step(ids[place].view(1, 1), state)
                 total -= model.project(features)[0, 0].log_softmax(-1)[ids[place + 1]].item()
                 count += 1
@@ -94,25 +70,14 @@ def test_the_loss_is_that_of_each_piece_after_those_before_it(name: str, tmp_pat
     assert seen.figures["bits_per_byte"] == pytest.approx(bits, rel=0.02)
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_it_learns(name: str, tmp_path: Path) -> None:
+def test_it_learns(tmp_path: Path) -> None:
     """A text of one word over and over is known by heart after a while."""
     text = tmp_path / "text.txt"
     text.write_text("abcde " * 300, encoding="utf-8")
     settings = {"max_steps": 150, "accumulate": 1, "validate_every": 150, "learning_rate": 0.03, "average": 1}
-    config = text_run(tmp_path / "unused", LEARNERS[name], **settings)
+    config = text_run(tmp_path / "unused", ATTENTIVE.model_copy(update={"dropout": 0.0}), **settings)
     changed = {"data": DataConfig(text=(str(text),)), "batching": BatchingConfig(tokens=88, block=11)}
     go(config.model_copy(update=changed), tmp_path / "run")
     (seen,) = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
     assert seen["loss"] < 0.5  # of the first piece of a block nothing is known: log(6) / 11
     assert seen["bits_per_byte"] == pytest.approx(seen["loss"] / math.log(2), rel=0.02)
-
-
-@pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_a_bf16_copy_carries_the_state(cell: str, tmp_path: Path) -> None:
-    """The same run in bf16, in one go and in two; also on a CPU that has no instructions for it."""
-    config = text_run(tmp_path / "text", CARRYING.model_copy(update={"cell": cell}), precision="bf16")
-    go(config, tmp_path / "whole")
-    go(config, tmp_path / "parts", max_steps=7)
-    go(config, tmp_path / "parts")
-    assert trace_of(tmp_path / "parts") == trace_of(tmp_path / "whole")

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from torch import nn
 
 from limelight.attention.scores import build_score
-from limelight.config import RecurrentConfig, RecurrentLanguageModelConfig
+from limelight.config import RecurrentConfig
 from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding, output_layer
 from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
-from limelight.models.recurrent.language_model import RecurrentLanguageModel
 from limelight.models.recurrent.model import (
     BahdanauDecoder,
     Bridge,
@@ -52,24 +51,7 @@ def build_recurrent(
     )
 
 
-def build_language_model(
-    config: RecurrentLanguageModelConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
-) -> RecurrentLanguageModel:
-    """A new recurrent language model with random weights."""
-    narrows = config.tie and config.hidden != config.embedding
-    return RecurrentLanguageModel(
-        TokenEmbedding(target_size, config.embedding, scale=False),
-        CellStack(_layers(config, config.embedding, config.layers), dropout=config.dropout),
-        nn.Linear(config.hidden, config.embedding) if narrows else None,
-        None if config.tie else output_layer(config.hidden, target_size),
-        dropout=config.dropout,
-        end_id=END,
-    )
-
-
-def _layers(
-    config: RecurrentConfig | RecurrentLanguageModelConfig, inputs: int, layers: int, *, bidirectional: bool = False
-) -> nn.RNNBase:
+def _layers(config: RecurrentConfig, inputs: int, layers: int, *, bidirectional: bool = False) -> nn.RNNBase:
     return build_layers(
         config.cell, inputs, config.hidden, layers=layers, bidirectional=bidirectional, dropout=config.dropout
     )

@@ -4,12 +4,11 @@ Both forms use the same weights, so a decoder can use whichever its wiring allow
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence
 
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells
@@ -17,12 +16,6 @@ from limelight.shapes import Float
 
 CellState = Sequence[Float[Tensor, "batch width hidden"]]
 """State of one layer: the hidden state, followed by the cell state for an LSTM."""
-
-Carried = tuple[Float[Tensor, "layers batch hidden"], ...]
-"""States of all layers in the form of the fused kernel: hidden states, followed by cell states for an LSTM."""
-
-Inputs = TypeVar("Inputs", Tensor, PackedSequence)
-"""Input of the lowest layer: (batch, length, inputs), or packed without padding."""
 
 
 def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
@@ -115,19 +108,8 @@ class CellStack(nn.Module):
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
         parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states.layers, strict=True))
-        outputs, _ = self.read_on(inputs, parts)
+        outputs: Tensor = self.fused(inputs, parts if len(parts) > 1 else parts[0])[0]
         return outputs
-
-    def read_on(self, inputs: Inputs, carried: Carried | None) -> tuple[Inputs, Carried]:
-        """Run the fused kernel from the state `carried` (None: zeros). Returns the outputs and the final state."""
-        outputs, after = self.fused(inputs, carried if carried is None or len(carried) > 1 else carried[0])
-        return outputs, after if isinstance(after, tuple) else (after,)
-
-    def zeros(self, batch: int) -> Cells:
-        """The initial states of all layers, zero, for one hypothesis."""
-        weight = self.fused.all_weights[0][0]
-        zero = weight.new_zeros(batch, 1, self.fused.hidden_size)
-        return Cells(([zero] * self.kind.state_parts,) * self.fused.num_layers)
 
     def step(self, inputs: Float[Tensor, "batch width inputs"], states: Cells) -> Cells:
         """One position: the new states of all layers, the top layer's last."""

@@ -3,7 +3,6 @@
     checkpoints/step-00000500/
         weights.safetensors     the model
         optimizer.safetensors   the moments and counts of the optimizer, by the names of the weights
-        carried.safetensors     the state of a recurrent language model; missing for all others
         progress.json           format, counters, position in the data, validation scores, loss scale of fp16
         manifest.json           SHA-256 of each of these, written last; without it, or with a mismatch, it is damaged
 
@@ -29,7 +28,6 @@ from limelight import __version__
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError, shown
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
-from limelight.models.recurrent.cells import Carried
 from limelight.storage.weights import named_weights, put_weights, read_weights
 from limelight.training.optimization.precision import FIRST
 
@@ -38,7 +36,7 @@ MANIFEST = "manifest.json"
 FORMAT = 4
 """Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
 resumed exactly and is refused. One without a format has format 1."""
-PARTS = ("weights.safetensors", "optimizer.safetensors", "carried.safetensors", "progress.json")
+PARTS = ("weights.safetensors", "optimizer.safetensors", "progress.json")
 
 
 @dataclass(slots=True)
@@ -101,7 +99,6 @@ def save_checkpoint(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     progress: Progress,
-    carried: Carried = (),
     *,
     keep: int,
 ) -> Path:
@@ -110,7 +107,7 @@ def save_checkpoint(
     Raises `RunError` with path and cause if it cannot be written, or a weight is not finite; existing checkpoints are
     unchanged then.
     """
-    place = _place(folder, progress)
+    place = folder / f"step-{progress.step:08d}"
     weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
     wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
     if wrong:
@@ -122,8 +119,7 @@ def save_checkpoint(
     def fill(partial: Path) -> None:
         _save(partial / PARTS[0], weights)
         _save(partial / PARTS[1], moments)
-        _save(partial / PARTS[2], {f"{number:02}": part for number, part in enumerate(carried)})
-        (partial / PARTS[3]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+        (partial / PARTS[2]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
         sums = {name: sha256(partial / name) for name in PARTS}
         (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
@@ -187,7 +183,7 @@ def check_format(folder: Path) -> None:
     for place in _numbered(folder):
         stored = FORMAT
         with suppress(OSError, ValueError, AttributeError):
-            stored = json.loads((place / PARTS[3]).read_bytes()).get("format", 1)
+            stored = json.loads((place / PARTS[2]).read_bytes()).get("format", 1)
         if stored != FORMAT:
             raise UserError(
                 f"{place}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
@@ -195,16 +191,6 @@ def check_format(folder: Path) -> None:
                 "can still be used. To train on, use the version that wrote it, or start a new run with "
                 f"--from {folder.parent}"
             )
-
-
-def restore_carried(folder: Path, progress: Progress, device: torch.device) -> Carried:
-    """The carried state of the checkpoint that `restore_newest` restored."""
-    carried = read_weights(_place(folder, progress) / PARTS[2])[0]
-    return tuple(carried[name].clone().to(device) for name in sorted(carried))
-
-
-def _place(folder: Path, progress: Progress) -> Path:
-    return folder / f"step-{progress.step:08d}"
 
 
 def stored_progress(folder: Path) -> list[Progress]:
@@ -217,7 +203,7 @@ def stored_progress(folder: Path) -> list[Progress]:
 
 
 def _read_progress(place: Path) -> Progress:
-    path = place / PARTS[3]
+    path = place / PARTS[2]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Progress.from_json(values if isinstance(values, dict) else {})

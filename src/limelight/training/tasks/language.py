@@ -3,7 +3,6 @@ classification (texts with one label each).
 """
 
 import math
-from collections.abc import Iterable
 
 import numpy as np
 from torch.nn import functional
@@ -18,7 +17,6 @@ from limelight.models.interface import Model, eval_mode, longest_sequence, requi
 from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.preparation.plain_text import PreparedLabels, PreparedText
 from limelight.text.labels import label_numbers
-from limelight.training.optimization.loss import CarriesState, Carrying
 from limelight.training.optimization.precision import autocast
 from limelight.training.tasks.task import Execution, Task, Validation, mean_loss, require_positions
 
@@ -27,7 +25,7 @@ LOOKED_AT = 16_384
 
 
 class LanguageModeling(Task):
-    """Learns p(token | previous tokens). Models with a state carry it from batch to batch; others see one block.
+    """Learns p(token | previous tokens of the block).
 
     Raises `UserError` for blocks longer than the model permits, and for a text shorter than a block.
     """
@@ -43,22 +41,15 @@ class LanguageModeling(Task):
             tokens=config.batching.tokens,
             block=self.block,
             seed=config.training.seed,
-            continuous=isinstance(model, CarriesState),
         )
 
     def validate(self, model: Model, how: Execution) -> Validation:
         """The mean loss per token, and bits per byte of the text, which does not depend on the tokenization."""
-        learner = Carrying(model, ()) if isinstance(model, CarriesState) else None
-        loss = mean_loss(model, self._unseen(model), how, learner=learner)
-        pieces_per_byte = (len(self.text.ids) - 1) / self.text.utf8_bytes
+        ids = self.text.ids
+        batches = blocks_in_order(ids, tokens=self.tokens, block=min(self.block, len(ids) - 1))
+        loss = mean_loss(model, batches, how)
+        pieces_per_byte = (len(ids) - 1) / self.text.utf8_bytes
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
-
-    def _unseen(self, model: Model) -> Iterable[Batch]:
-        """The validation text, in order."""
-        ids, block = self.text.ids, min(self.block, len(self.text.ids) - 1)
-        if not isinstance(model, CarriesState):
-            return blocks_in_order(ids, tokens=self.tokens, block=block)
-        return BlockStream(ids, tokens=self.tokens, block=block, continuous=True).epoch()
 
 
 class Masked(Task):

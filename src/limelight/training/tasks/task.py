@@ -105,14 +105,13 @@ def require_positions(config: RunConfig, longest: int | None, setting: str = "ma
         )
 
 
-def mean_loss(model: Model, batches: Iterable[Batch], how: Execution, *, learner: Learner | None = None) -> float:
-    """Negative log-likelihood per predicted token, natural logarithm. A `learner` may replace the model, for example
-    one that carries a state."""
+def mean_loss(model: Model, batches: Iterable[Batch], how: Execution) -> float:
+    """Negative log-likelihood per predicted token, natural logarithm."""
     total, tokens = 0.0, 0
     with eval_mode(model):
         for batch in batches:
             with autocast(how.precision, how.device):
-                loss = batch_loss(learner or model, batch.to(how.device), label_smoothing=0.0)
+                loss = batch_loss(model, batch.to(how.device), label_smoothing=0.0)
             total += loss.item()
             tokens += batch.target_tokens
     return total / tokens
