@@ -1,6 +1,5 @@
 """A study of all heads against plain loops, its continuation, and its forms as JSON and text."""
 
-import itertools
 import json
 import statistics
 
@@ -109,19 +108,11 @@ def test_pairs_are_spread_over_the_text_and_long_ones_left_out(translator):
         study_heads(translator, {None: [Pair("a", "", "x", 1)]})
 
 
-def tau(one, other) -> float:
-    """Kendall's, by counting pairs."""
-    signs = [np.sign((one[a] - one[b]) * (other[a] - other[b])) for a, b in itertools.combinations(range(len(one)), 2)]
-    return sum(signs) / len(signs)
-
-
 def test_tables_hold_the_same_figures(translator):
     study = study_heads(translator, {None: PAIRS})
     values = json.loads(study.to_json())
     assert [(each["attention"], each["head"]) for each in values["heads"]] == [tuple(each.head) for each in study.heads]
     assert values["heads"][3]["removal"]["mean"] == study.heads[3].removal.mean
-    scores, removals = [each.gradient for each in study.heads], [each.removal.mean for each in study.heads]
-    assert study.agreement == values["agreement"]["gradient"] == pytest.approx(tau(scores, removals))
     text = study.table()
     most = max(study.heads, key=lambda each: each.removal.mean)
     assert text.splitlines()[3].startswith(str(most.head))

@@ -16,7 +16,6 @@ from limelight.inspection.erasure import needed_words
 from limelight.inspection.head_importance import (
     Head,
     change_of,
-    gradient_scores,
     heads_of,
     sentence_losses,
     token_counts,
@@ -74,13 +73,12 @@ def study_heads(
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
     tokens, values = token_counts(corpus), _values_of_roles(translator, rows)
-    gradient, before = gradient_scores(model, corpus), sentence_losses(model, corpus)
-    figures = []
+    before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
         show(count, len(heads))
         roles = {name: Mean(float(np.mean(some)), float(np.std(some))) for name, some in values[str(head)].items()}
         change = change_of(sentence_losses(model, corpus, removed=[head]), before, tokens)
-        figures.append(HeadFigures(head, roles, change, gradient[head]))
+        figures.append(HeadFigures(head, roles, change))
     test = [pair for some in pairs.values() for pair in some]
     return HeadStudy(
         loss=float(before.sum() / tokens.sum()),

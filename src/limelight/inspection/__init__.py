@@ -3,7 +3,7 @@
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
 from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import erasures, rank_correlation
-from limelight.inspection.head_importance import gradient_scores, sentence_losses
+from limelight.inspection.head_importance import sentence_losses
 from limelight.inspection.heads import with_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
@@ -21,7 +21,6 @@ __all__ = [
     "decoder_lens",
     "encoder_lens",
     "erasures",
-    "gradient_scores",
     "probe",
     "rank_correlation",
     "reader_map",

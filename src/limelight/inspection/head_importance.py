@@ -1,17 +1,8 @@
-"""How much the probability of given translations depends on each head.
+"""How much the probability of given translations depends on each head: the change of the loss without it.
 
-With L the mean of -log p(y_t | x, y_<t) over all target tokens of a corpus, their ends included, and xi_h the factor
-of the output of head h, there are two measures:
-
-    removal     L(xi_h = 0) - L                      one pass over the corpus for each head
-    gradient    sum_x |d L_x / d xi_h| / tokens      one pass forward and backward for all heads
-
-L_x is the sum over the tokens of sentence x. The gradient is the importance score of Michel, Levy and Neubig 2019, "Are
-Sixteen Heads Really Better than One?", equation 2, per token: to first order, removing h changes L_x by it. They also
-divide the scores of each attention by their l2 norm.
-
-A positive number says that the head is needed for these translations, and a negative one that they are more probable
-without it. Heads do the work of others that are removed, so that numbers of single heads do not add up.
+The loss L is the mean of -log p(y_t | x, y_<t) over all target tokens of a corpus, their ends included. A positive
+change says that the head is needed for these translations, and a negative one that they are more probable without it.
+Heads do the work of others that are removed, so that numbers of single heads do not add up.
 """
 
 from collections.abc import Sequence
@@ -26,7 +17,7 @@ from limelight.batching.batch import Batch
 from limelight.inspection.batches import Rows, token_log_probabilities
 from limelight.inspection.heads import attentions, head_factors, transformer_of
 from limelight.inspection.probe import Intervention, probe
-from limelight.models.interface import Seq2Seq, device_of, eval_mode
+from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float64]
 
@@ -92,25 +83,3 @@ def change_of(losses: Array, before: Array, tokens: Array) -> Change:
     changes, count = losses - before, tokens.sum()
     mean = changes.sum() / count
     return Change(float(mean), float(np.sqrt(((changes - mean * tokens) ** 2).sum()) / count))
-
-
-def gradient_scores(model: Seq2Seq, corpus: Sequence[Rows]) -> dict[Head, float]:
-    """The gradient score of each head, in nats per target token; see the equation of this module.
-
-    Raises `UserError` as `heads_of` does.
-    """
-    heads, there = heads_of(model), attentions(model)
-    sums = dict.fromkeys(heads, 0.0)
-    with eval_mode(model), torch.inference_mode(mode=False), torch.enable_grad():
-        for rows in corpus:
-            size, device = len(rows.places), device_of(model)
-            gates = {
-                name: torch.ones(size, each.heads, device=device, requires_grad=True) for name, each in there.items()
-            }
-            with probe(model, Intervention(gates)):
-                found = torch.autograd.grad(_losses(model, rows.batch).sum(), list(gates.values()))
-            for name, gradient in zip(gates, found, strict=True):
-                for number, value in enumerate(gradient.abs().sum(dim=0).tolist()):
-                    sums[Head(name, number)] += value
-    count = float(token_counts(corpus).sum())
-    return {head: value / count for head, value in sums.items()}
