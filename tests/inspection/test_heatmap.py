@@ -10,13 +10,17 @@ from matplotlib._pylab_helpers import Gcf
 from matplotlib.image import imread
 
 from limelight.errors import UserError
-from limelight.inspection.heatmap import Panel, draw, picture_bytes
-from limelight.inspection.views import draw_average, draw_grid
+from limelight.inspection import AttentionMap
+from limelight.inspection.heatmap import draw, picture_bytes
 from tests.inspection.fakes import random_map
 
 
-def draw_weights(values, rows, columns, **options):
-    return draw([[Panel("", values, rows, columns)]], **options)
+def diagonal(words, **texts) -> AttentionMap:
+    """A map of cross-attention alone, each word to itself."""
+    sides = {f"{side}_pieces": tuple(words) for side in ("source", "target", "read")}
+    sides |= {f"{side}_words": tuple(range(len(words))) for side in ("source", "target", "read")}
+    none, one = np.zeros((0, 0, len(words), len(words)), np.float32), np.eye(len(words), dtype=np.float32)[None, None]
+    return AttentionMap(**sides, encoder_self=none, decoder_self=none, cross=one, **texts)
 
 
 def svg_texts(figure):
@@ -32,7 +36,7 @@ def labels(figure):
 @pytest.mark.parametrize("kind", ["encoder_self", "decoder_self", "cross"])
 def test_one_map_shows_the_average_under_its_pieces(seed, kind):
     attention = random_map(seed, source="ab cd", target="ef g")
-    figure = draw_average(attention, kind)
+    figure = draw(attention, kind)
     assert labels(figure) == [list(side) for side in attention.labels(kind)]
     shown = figure.axes[0].images[0].get_array()
     np.testing.assert_array_equal(shown.data, attention.average(kind))
@@ -42,14 +46,14 @@ def test_one_map_shows_the_average_under_its_pieces(seed, kind):
 
 def test_labels_stay_text_in_svg(seed):
     attention = random_map(seed, source="ab cd", target="ef g").merge_words()
-    texts = svg_texts(draw_average(attention, layer=1, heads=[0, 1]))
+    texts = svg_texts(draw(attention, layer=1, heads=[0, 1]))
     assert {"ab", "cd", "ef", "g", "</s>"} <= set(texts)
     assert "layer 1, mean of heads 0, 1" in texts
 
 
 def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
     attention = random_map(seed, cross=(3, 2))
-    figure = draw_grid(attention)
+    figure = draw(attention, grid=True)
     panels = [axes for axes in figure.axes if axes.get_xlabel()]
     assert [axes.get_xlabel() for axes in panels] == [f"layer {l}, head {h}" for l in range(3) for h in range(2)]  # noqa: E741
     for number, axes in enumerate(panels):
@@ -60,7 +64,7 @@ def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
 
 def test_a_very_long_sentence_still_fits_in_a_picture(tmp_path):
     words = [f"word{number}" for number in range(400)]
-    figure = draw_weights(np.eye(400, dtype=np.float32), words, words)
+    figure = draw(diagonal(words))
     width, height = figure.get_size_inches()
     assert max(width, height) < 45
     shown = labels(figure)[0]
@@ -73,34 +77,33 @@ def test_a_very_long_sentence_still_fits_in_a_picture(tmp_path):
 )
 @pytest.mark.parametrize("form", ["png", "svg"])
 def test_any_piece_can_be_a_label_without_a_warning(piece, form):
-    figure = draw_weights(np.eye(2, dtype=np.float32), [piece, "a"], ["b", piece], title=piece.replace("\ud800", ""))
+    figure = draw(diagonal([piece, "a"], source_text=piece.replace("\ud800", "")))
     assert len(picture_bytes(figure, form)) > 1000
 
 
 def test_the_sentence_and_the_model_stand_in_the_title(seed):
     attention = replace(random_map(seed), source_text="A dog $5.", target_text="Ein\nHund.", model="runs/en-de")
-    for figure in (draw_average(attention), draw_grid(attention)):
+    for figure in (draw(attention), draw(attention, grid=True)):
         texts = svg_texts(figure)
         assert {"A dog $5.", "→ Ein�Hund.", "model: runs/en-de"} <= set(texts)
     long = replace(attention, source_text="word " * 60, target_text="")
-    widths = [imread(io.BytesIO(picture_bytes(draw_average(each), "png"))).shape[1] for each in (attention, long)]
+    widths = [imread(io.BytesIO(picture_bytes(draw(each), "png"))).shape[1] for each in (attention, long)]
     assert widths[1] < 2 * widths[0], "a long sentence is broken into lines"
 
 
 def test_nothing_global_is_touched(seed):
     before = dict(rcParams)
-    picture_bytes(draw_grid(random_map(seed)), "svg")
+    picture_bytes(draw(random_map(seed), grid=True), "svg")
     assert dict(rcParams) == before
     assert not Gcf.figs, "pyplot would keep the figure, and a server would fill its memory"
 
 
 def test_a_missing_matplotlib_is_named(seed, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for drawn in (draw_average, draw_grid):
-        with pytest.raises(UserError, match=r'pip install "limelight\[plot\]"'):
-            drawn(random_map(seed))
+    with pytest.raises(UserError, match=r'pip install "limelight\[plot\]"'):
+        draw(random_map(seed))
 
 
 def test_a_kind_or_a_side_that_is_not_there_is_named(seed):
     with pytest.raises(UserError, match="no attention of the kind encoder_self"):
-        draw_grid(random_map(seed, encoder=(0, 0)), "encoder_self")
+        draw(random_map(seed, encoder=(0, 0)), "encoder_self")

@@ -36,8 +36,8 @@ def heads(
     """Show for each attention head of a translation model what it attends to, and how much it matters.
 
     Prints a line for each head of encoder, decoder and cross-attention: its role, the token on which most of its weight
-    is (the previous or next one, the end, a rare word, or the source word that is translated), and the change of the loss
-    if the head is switched off. Measured on sentence pairs, whose translations are forced.
+    is (the previous or next one, the end, a rare word, or the source word that is translated), and the change of the
+    loss if the head is switched off. Measured on sentence pairs, whose translations are forced.
     """
     folders, configs = find_models(model, bundled=True, one="the heads of one are measured", pairs=True)
     groups = read_tests(test, configs, (source, target))

@@ -5,11 +5,11 @@ from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import sentence_losses
 from limelight.inspection.heads import with_heads
+from limelight.inspection.heatmap import save, save_grid
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.probe import Intervention, probe
 from limelight.inspection.terminal import text_picture
-from limelight.inspection.views import save, save_grid
 
 __all__ = [
     "KINDS",
