@@ -31,12 +31,12 @@ from limelight.serving.dialects.documents import CHUNK, SUFFIXES, Segment, chunk
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.links import Task
-from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.refusal import Refusal
 from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
 from limelight.serving.uploads import Uploads
 from tests import forked
-from tests.serving.helpers import ROOT, Answered, Running, ThreadLink, at_work, carrying, running, wait_until
+from tests.serving.helpers import ROOT, Answered, Running, ThreadLink, carrying, running, wait_until
 
 ONE = carrying()
 XLIFF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>%s</body></file></xliff>'
@@ -109,7 +109,7 @@ def sample(suffix: str) -> bytes:
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Running]:
-    with running({"one": ONE}, limits=Limits(document=300_000)) as started:
+    with running({"one": ONE}, limits=Limits(document=300_000, segments=1000)) as started:
         yield started
 
 
@@ -236,6 +236,7 @@ HOSTILE = {
     "deep json": (b"[" * 99_000, "a.json", 400, "a.json"),
     "zeros": (b"a\0b", "a.txt", 400, "zero"),
     "a long segment": (b"a" * 150_000, "a.txt", 400, "segment"),
+    "too many": (b"a\n\n" * 1001, "a.txt", 400, "--max-segments"),
     "too large": (b"a " * 400_000, "a.txt", 413, "bytes"),
     "another kind": (b"%PDF", "a.pdf", 415, ".docx"),
 }
@@ -283,28 +284,6 @@ def reading(monkeypatch: pytest.MonkeyPatch, code: str) -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
         patch.setattr(documents, "reader", other)
         yield
-
-
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"output_format": "pdf"}, "output_format"),
-        ({"target_lang": "XX"}, "XX"),
-        ({"formality": "rude"}, "formality"),
-        ({"filename": "x.exe"}, ".docx"),
-        ({"filename": "x.pdf"}, ".docx"),
-    ],
-)
-def test_what_cannot_be_done_is_refused(service: Running, fields: dict, says: str) -> None:
-    answer = send(service, b"the lamp", **fields)
-    assert answer.status in (400, 415)
-    assert says in answer.value["message"]
-
-
-@pytest.mark.parametrize("content", [b"%PDF-1.7\n1 0 obj", b"{\\rtf1\\ansi x}", b"PK\x03\x04 x", b"\x00\x01\x02"])
-def test_what_is_no_text_is_not_translated_as_text(service: Running, content: bytes) -> None:
-    """Clients that send a stream give it no ending."""
-    assert send(service, content, "file").status in (400, 415)
 
 
 @pytest.mark.usefixtures("forked_readers")
@@ -375,15 +354,6 @@ def test_a_document_waits_for_the_rate_of_its_key(monkeypatch: pytest.MonkeyPatc
     assert caught.value.status == 413, "it never fits"
 
 
-@pytest.mark.usefixtures("forked_readers")
-def test_the_segments_of_a_document_have_a_bound() -> None:
-    with running({"one": ONE}, limits=Limits(segments=3)) as started:
-        assert send(started, b"the lamp\n\nhums\n\nnow", "a.txt").status == 200
-        answer = send(started, b"the lamp\n\nhums\n\nnow\n\nhere", "a.txt")
-        assert answer.status == 400
-        assert all(word in answer.value["message"] for word in ("4 segments", "at most 3", "--max-segments"))
-
-
 def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         store = Uploads()
@@ -414,31 +384,6 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
             await asyncio.sleep(0.01)
 
     asyncio.run(main())
-
-
-def test_documents_that_are_read_count_as_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has a process, with a gigabyte of memory: those that are refused start none."""
-    reading, most, gate = 0, 0, threading.Event()
-
-    async def slow(*_: Any) -> bytes:
-        nonlocal reading, most
-        reading += 1
-        most = max(most, reading)
-        while not gate.is_set():
-            await asyncio.sleep(0.01)
-        reading -= 1
-        raise bad_request("it is damaged", "document")
-
-    monkeypatch.setattr(documents, "Child", lambda *_, **__: SimpleNamespace(close=lambda: None))
-    monkeypatch.setattr(documents, "_called", slow)
-    statuses: list[int] = []
-    with running({"one": ONE}) as started:
-        with at_work(12, lambda: statuses.append(send(started, b"the lamp", "a.txt").status)):
-            wait_until(lambda: len(statuses) == 12 - 4)
-            gate.set()
-        assert most == 4
-        assert sorted(statuses) == [400] * 4 + [429] * 8
-        assert send(started, b"the lamp", "a.txt").status == 400, "what has failed leaves its place"
 
 
 # ---- the end of the service

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -76,27 +75,11 @@ def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str | byt
     assert digest("s") not in str(caught.value)
 
 
-@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
-def test_a_file_that_cannot_be_read_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError) -> None:
-    path = tmp_path / "keys.json"
-    path.write_text(stored())
-    monkeypatch.setattr(Path, "read_bytes", raising(error))
-    with pytest.raises(UserError, match=rf"keys\.json: .* cannot be read: {error.strerror}".lower()):
-        read_keys(path)
-
-
 def test_a_folder_and_a_missing_file_are_no_keys(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a directory"):
         read_keys(tmp_path)
     with pytest.raises(UserError, match="limelight keys add NAME --keys"):
         read_keys(tmp_path / "none.json", required=True)
-
-
-def raising(error: OSError) -> Callable[..., bytes]:
-    def read_bytes(*_: object, **__: object) -> bytes:
-        raise error
-
-    return read_bytes
 
 
 def test_the_file_keeps_its_permissions_and_a_link_leads_to_it(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """What is refused for a limit: each message names the value, the bound and the remedy, in each dialect's format."""
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -100,30 +99,13 @@ def test_characters_of_a_wide_search_count_for_more() -> None:
         assert service.post("/api/v1/translate", {"text": "a" * 20, "beam_size": 4}).status == 200
 
 
-def test_a_prefix_has_at_most_the_tokens_of_a_sentence() -> None:
-    with running({"one": translator(table(1))}) as service:
-        body = {"text": "dab", "prefix": "b" * 513}
-        words = ["prefix 1", "513 tokens", "513 characters", "at most 512", "give a shorter one"]
-        told(service.post("/api/v1/translate", body), 400, *words)
-
-
-def test_the_queue_and_the_deadline() -> None:
-    """The time in the queue, and the time in all."""
+def test_the_deadline() -> None:
     model = table(8)
-    with running({"one": translator(model)}, limits=Limits(queue_seconds=0.5, deadline=2.5)) as service:
+    with running({"one": translator(model)}, limits=Limits(deadline=0.5)) as service:
         model.gate.clear()
-        page = sent("/translate", ["a " * 600])
-        answers: list[Answered] = []
-        works = [threading.Thread(target=lambda: answers.append(service.post("/translate", page))) for _ in range(3)]
-        for each in works:
-            each.start()
-        for each in works:
-            each.join()
+        answer = service.post("/translate", sent("/translate", "dab"))
         model.gate.set()
-        first, *others = sorted(answers, key=lambda answer: answer.status)
-        told(first, 503, "waited for 0.5 s", "--queue-seconds")
-        for answer in others:
-            told(answer, 504, "longer than 2.5 s", "send less", "--deadline")
+        told(answer, 504, "longer than 0.5 s", "send less", "--deadline")
 
 
 def test_the_limit_of_a_key() -> None:

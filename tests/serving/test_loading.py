@@ -1,7 +1,6 @@
 """Models that load, engines that hang and models that are gone: requests wait for what comes, and for nothing else."""
 
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -83,15 +82,6 @@ def test_an_engine_that_hangs_in_a_step_is_replaced_and_its_sentence_answered() 
         wait_until(lambda: service.service.ready)
 
 
-class Detecting(TranslationEngine):
-    """It takes its time for each text."""
-
-    def take(self, task: Task) -> None:
-        if task.kind == "detect":
-            time.sleep(0.2 * len(task.texts))
-        super().take(task)
-
-
 class Writing(TranslationEngine):
     """A model that does not translate."""
 
@@ -128,10 +118,3 @@ def test_languages_are_detected_by_translators_that_are_there() -> None:
         assert [each["language"] for each in service.post("/detect", {"q": "dab"}).value] == ["en"]
         answer = service.post("/translate", {"q": "dab", "source": "auto", "target": "de"})
         assert (answer.status, answer.value["detectedLanguage"]["language"]) == (200, "en")
-
-
-def test_the_deadline_bounds_detection_and_translation_together() -> None:
-    starts = {"en": other(Detecting, translator(table(1))), "fr": other(Detecting, translator(table(2), "fr", "de"))}
-    with running(starts, start=lambda start: start, limits=Limits(deadline=1.0)) as service:
-        answer = service.post("/translate", {"q": ["dab"] * 10, "source": "auto", "target": "de"})
-        assert answer.status == 504

@@ -161,12 +161,6 @@ def test_what_is_no_request_is_refused(service: Running) -> None:
         assert says in str(answer.value)
 
 
-def test_a_segment_with_a_character_that_no_file_holds_is_left_out_and_named(service: Running) -> None:
-    answer = made(service, {LAMP: MINE, "a": "b\0"})
-    assert (answer.status, answer.value["segments"], answer.value["left_out"]) == (201, 1, 1)
-    assert "NUL character" in answer.value["reason"]
-
-
 def new(owner: str, name: str) -> StoredMemory:
     return StoredMemory(owner=owner, name=name, source="en", target="de")
 

@@ -212,18 +212,6 @@ def test_who_leaves_is_taken_out_of_queue_and_engine() -> None:
     in_loop(main)
 
 
-def test_who_waits_too_long_for_a_turn_is_told() -> None:
-    async def main() -> None:
-        bench = await Bench(queue_seconds=0.05).loaded()
-        works = [bench.ask("me", PAGE) for _ in range(ROOM["long"] + 1)]
-        refusal = await refused(works[-1])
-        assert (refusal.status, refusal.code) == (503, "queue_timeout")
-        bench.links[0].answer(PAGE)
-        assert await works[0] == [PAGE.upper()]  # what has begun has its time
-
-    in_loop(main)
-
-
 @pytest.mark.parametrize(("kind", "status", "code"), [("refused", 400, "invalid_request"), ("failed", 500, "failed")])
 def test_what_an_engine_refuses_is_the_callers_and_what_fails_is_ours(kind: Any, status: int, code: str) -> None:
     async def main() -> None:
@@ -280,21 +268,6 @@ def test_an_engine_that_does_not_report_is_not_ready_and_then_killed(monkeypatch
         bench.links[1].answer("a")
         assert await work == ["A"]
         assert "engine_silent" in bench.logged
-
-    in_loop(main)
-
-
-def test_requests_wait_while_the_model_loads_and_are_refused_when_it_cannot() -> None:
-    async def main() -> None:
-        bench = Bench(queue_seconds=0.01)
-        bench.pool.start()
-        work = bench.ask("me", "a")
-        await asyncio.sleep(0.05)
-        assert not work.done()
-        bench.links[0].heard(Report(0, "closed", "no such folder"))
-        assert (await refused(work)).code == "unavailable"
-        assert bench.pool.trouble == "no such folder"
-        assert (await refused(bench.ask("me", "a"))).status == 503
 
     in_loop(main)
 

@@ -183,21 +183,3 @@ def test_headers_that_never_end_have_a_bound() -> None:
                 connection.sendall(b"More: " + b"x" * 1000 + b"\r\n")
                 time.sleep(0.0001)
         assert is_closed(connection, 600)
-
-
-def test_a_client_that_closes_its_sending_half_has_left() -> None:
-    """The service cannot tell it from one that closes its connection."""
-    model = table(1)
-    model.gate.clear()
-    with (
-        running({"one": translator(model)}) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection,
-    ):
-        connection.sendall(post())
-        wait_until(lambda: service.counts()["in_progress"] == 1)
-        connection.shutdown(socket.SHUT_WR)
-        try:
-            assert connection.recv(1) == b""
-            wait_until(lambda: service.counts() == {**dict.fromkeys(service.counts(), 0), "canceled": 1})
-        finally:
-            model.gate.set()

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from queue import Empty
 from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
@@ -65,9 +64,11 @@ class Engine:
     def run(self, inbox: Inbox) -> None:
         """Work until None comes as a task: what is running then is left."""
         while True:
-            for task in _waiting(inbox, idle=not self.busy):
-                if task is None:
+            while not self.busy or not inbox.empty():
+                given = inbox.get()[0]["task"]
+                if given is None:
                     return
+                task = Task(*given)
                 if task.kind == PING:
                     self.send(Report(0, "pong"))
                 elif task.kind == "cancel":
@@ -106,15 +107,6 @@ class Engine:
     def step(self) -> None:
         """Do some work for all tasks."""
         raise NotImplementedError
-
-
-def _waiting(inbox: Inbox, *, idle: bool) -> Iterator[Task | None]:
-    """All tasks that have come; waits for one if there is nothing else to do."""
-    with suppress(Empty):
-        while True:
-            task = inbox.get(idle)[0]["task"]
-            yield None if task is None else Task(*task)
-            idle = False
 
 
 # ---- models that translate
@@ -270,11 +262,8 @@ class TranslationEngine(Engine):
         if task.kind == "snapshots":
             known = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
             return self.done(task.id, known)
-        options = dict(task.options)
-        for name in ("prefix", "target"):
-            if isinstance(options.get(name), str):
-                options[name] = self._translator.tokenizers.target.encode(options[name])
-        return self.done(task.id, answer(task.kind, self._snapshot(options.get("snapshot")), task.texts[0], options))
+        one = self._snapshot(task.options.get("snapshot"))
+        return self.done(task.id, answer(task.kind, one, task.texts[0], task.options))
 
     def _snapshot(self, update: int | None) -> Translator:
         """The model that is served, or its snapshot of an update."""

@@ -39,7 +39,6 @@ class Limits:
     memory_segments: int = _bound(100_000, "--max-memory-segments", "Maximum segments of one client's memories.")
     queue: int = _bound(2000, "--max-queue", "Maximum number of waiting requests; half of it for one client.", 2)
     connections: int = _bound(500, "--max-connections", "Maximum number of connections.", 8)
-    queue_seconds: float = _bound(30.0, "--queue-seconds", "Maximum time of a request in the queue.", 0.01)
     deadline: float = _bound(120.0, "--deadline", "Maximum time of a request in total.", 0.01)
     silence: float = _bound(
         60.0, "--silence-seconds", "Time after which an engine that does not report is replaced.", 1.0

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from limelight import __version__
 from limelight.serving import page
 from limelight.serving.call import Api, Call, JsonObject, Route
-from limelight.serving.dialects import deepl, documents, glossaries, libretranslate, openai, own
+from limelight.serving.dialects import deepl, documents, libretranslate, openai, own
 from limelight.serving.fields import FORM, JSON, MULTIPART
 
 REF = "#/components/schemas/{model}"
-MODULES = (page, documents, glossaries)
+MODULES = (page, documents)
 """Modules that add routes to the APIs of others."""
 APIS = (own.API, deepl.API, openai.API, libretranslate.API)
 """The last one answers for paths that none has."""

@@ -10,11 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from starlette.responses import Response
 
-from limelight.errors import UserError
 from limelight.serving.call import Call, JsonObject, Strict
 from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, events_of
 from limelight.serving.events import streamed
-from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask
 
 CHARACTERS = 2000
@@ -42,12 +41,12 @@ class Explain(Directed):
 
     text: Text = Field(min_length=1)
     """One sentence."""
-    prefix: Ids | Text = Field([])
-    """Beginning of the translation: a text, or its tokens."""
+    prefix: Ids = Field([])
+    """Tokens that the translation begins with."""
     forced: str = Field("", max_length=MAX_FORCED)
     """Text with which it goes on after `prefix`."""
-    target: Ids | Text | None = None
-    """A translation to inspect instead of the model's own: a text, or its tokens."""
+    target: Ids | None = None
+    """Tokens of a translation to inspect instead of the model's own."""
     off: dict[str, list[int]] = Field({})
     """Heads that are switched off: `decoder.0.cross: [1]`."""
     temperature: dict[str, dict[int, float]] = Field({})
@@ -175,7 +174,7 @@ def _static(name: str, media_type: str) -> Response:
 class File(Explain):
     """A file for download."""
 
-    theme: str = "dark"
+    theme: Literal["dark", "light"] = "dark"
     state: str = Field("", max_length=MAX_STATE)
     """The fragment of the page's address: what is open."""
     beside: list[str] = Field([], max_length=MAX_BESIDE)
@@ -192,12 +191,8 @@ class File(Explain):
 @API.post("/api/v1/page/file")
 async def file(call: Call, asked: File) -> Response:
     """The document as one HTML file that works without a server."""
-    from limelight.inspection.standalone import require_theme, standalone_page  # with torch, which only this needs
+    from limelight.inspection.standalone import standalone_page  # with torch, which only this needs
 
-    try:
-        require_theme(asked.theme)
-    except UserError as mistake:
-        raise bad_request(str(mistake)) from None
     document = await asked.answer(call, "explain_whole")
     if asked.state:
         document["state"] = asked.state

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -37,6 +37,16 @@ RETRY_SECONDS = 5
 Partial = Callable[[int, str], None]
 """Called with the number of a text and its beginning."""
 NewLink = Callable[[ReportCallback], Link]
+
+
+def width_of(options: Mapping[str, Any]) -> int:
+    """The hypotheses of a search for which its characters count once."""
+    return max(WIDTH, options.get("beam_size") or 1, options.get("n_best") or 1)
+
+
+def cost_of(texts: Sequence[str], options: Mapping[str, Any]) -> int:
+    """The characters of a request, which count for more in a wide search."""
+    return (sum(map(len, texts)) + len(options.get("prefix") or "")) * width_of(options) // WIDTH
 
 
 @dataclass(eq=False, slots=True)
@@ -161,32 +171,28 @@ class Pool:
         patient: bool = False,
     ) -> Any:
         """The result of a task, see `translation.py`. Canceled, it is taken back. While there is no engine it waits for
-        one. A `patient` one, of which there are few, has a place in the queue and any time there.
+        one. A `patient` one, of which there are few, has a place in the queue.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many requests of one client, 503 for too many of
-        all, for a model that cannot be loaded, for engines that ended, and for a wait that was too long.
+        all, for a model that cannot be loaded, and for engines that ended.
         """
         if self.closing or (self.trouble and not self.usable):
             raise unavailable()
         if not patient:
             self._require_room(client)
-        options, loop = options or {}, asyncio.get_running_loop()
-        characters = sum(map(len, texts)) + len(options.get("prefix") or "")
-        weight = characters * max(1.0, max(options.get("beam_size") or 1, options.get("n_best") or 1) / WIDTH)
+        options = options or {}
+        weight = cost_of(texts, options)
         lane: Lane = "short" if kind in ("translate", "detect", "write") else "explain"
         if kind == "translate" and weight > LONG:
             lane = "long"
         turn = self._turns[client] = max(self._turn, self._turns.get(client, 0.0)) + weight + OVERHEAD
         task = Task(next(self._numbers), kind, texts, options, partial is not None)
-        request = Request(task, client, lane, turn, loop.create_future(), partial)
-        timer = None if patient else loop.call_later(self._limits.queue_seconds, self._waited, request)
+        request = Request(task, client, lane, turn, asyncio.get_running_loop().create_future(), partial)
         self._enqueue(request)
         self._dispatch()
         try:
             return await request.done
         finally:
-            if timer is not None:
-                timer.cancel()
             self._take_back(request)
 
     def _require_room(self, client: str) -> None:
@@ -200,27 +206,18 @@ class Pool:
             message = beyond(f"{mine} of your requests wait already", most, "--max-queue", remedy)
             raise Refusal(429, "too_many_requests", message, retry_after=RETRY_SECONDS)
 
-    def _waited(self, request: Request) -> None:
-        """Its turn has not come for too long. While there is no engine, it waits until its deadline."""
-        if self.usable and request in self._waiting and not request.lost:
-            message = (
-                f"this waited for {self._limits.queue_seconds:g} s and its turn had not come: try again later, or ask "
-                "the operator to raise --queue-seconds or --engines"
-            )
-            request.refuse(Refusal(503, "queue_timeout", message, retry_after=RETRY_SECONDS))
-
     def _enqueue(self, request: Request) -> None:
         insort(self._waiting, request, key=lambda each: each.turn)
 
     def _dispatch(self) -> None:
         """Give waiting requests to the engines that have room, the emptiest first."""
-        full = set[Lane]()
+        full: set[Lane] = set() if self._engines else set(ROOM)
         for request in list(self._waiting):
-            if request.lane in full:
+            if (lane := request.lane) in full:
                 continue
-            engine = self._emptiest(request.lane)
-            if engine is None:
-                full.add(request.lane)
+            room, engine = max(((each.room(lane), each) for each in self._engines), key=lambda pair: pair[0])
+            if room <= 0:
+                full.add(lane)
                 continue
             self._waiting.remove(request)
             self._turn = max(self._turn, request.turn)
@@ -229,10 +226,6 @@ class Pool:
         if not self._waiting:
             self._turns.clear()
             self._turn = 0.0
-
-    def _emptiest(self, lane: Lane) -> Engine | None:
-        able = [engine for engine in self._engines if engine.room(lane) > 0]
-        return max(able, key=lambda engine: (engine.room(lane), -len(engine.requests)), default=None)
 
     def _take_back(self, request: Request) -> None:
         """It has its result, its client has left, or its time is over: it leaves the queue and its engine."""

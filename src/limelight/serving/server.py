@@ -51,14 +51,14 @@ class TimedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """The time for the first request begins."""
         super().connection_made(transport)
-        self._wait(self.header_seconds, self._end)
+        self._wait(self.header_seconds)
 
     def data_received(self, data: bytes) -> None:
         """A request has begun, or goes on."""
         if self._head is not None:
             self._head += len(data)
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._wait(self.header_seconds, self._end)
+            self._wait(self.header_seconds)
         super().data_received(data)
         if self._timer is not None and (self._head or 0) > MAX_HEAD:
             self.send_400_response("The headers are too large.")
@@ -80,17 +80,12 @@ class TimedProtocol(HttpToolsProtocol):
         """The rest of a body that nobody reads, or what is left to send, has its time."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self._wait(self.write_seconds, self.transport.abort)
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close an idle connection."""
-        super().timeout_keep_alive_handler()
-        self._wait(self.write_seconds, self.transport.abort)
+            self._wait(self.write_seconds)
 
     def pause_writing(self) -> None:
         """The client does not read what is sent."""
         super().pause_writing()
-        self._wait(self.write_seconds, self.transport.abort)
+        self._wait(self.write_seconds)
 
     def resume_writing(self) -> None:
         """The client has read."""
@@ -102,21 +97,14 @@ class TimedProtocol(HttpToolsProtocol):
         self._stop()
         super().connection_lost(exc)
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """An upgrade is optional: the request is answered without, and the log does not advise to install packages."""
-
-    def _wait(self, seconds: float, act: Callable[[], None]) -> None:
+    def _wait(self, seconds: float) -> None:
         self._stop()
-        self._timer = self.loop.call_later(seconds, act)
+        self._timer = self.loop.call_later(seconds, self.transport.abort)
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _end(self) -> None:
-        self.transport.close()
-        self._wait(self.write_seconds, self.transport.abort)
 
 
 class QuietServer(uvicorn.Server):

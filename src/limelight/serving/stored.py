@@ -218,9 +218,9 @@ class Memories(Store[StoredMemory]):
         super().__init__(folder, StoredMemory, "memory")
         self._limits = limits
 
-    async def add(self, new: StoredMemory, name: str, content: bytes) -> tuple[StoredMemory, list[str]]:
-        """Keep a new one with the segments of a file; returns it with the reasons of the lines that cannot be used.
-        Raises `Refusal` if there are too many, or too many segments, and for an invalid file."""
+    async def add(self, new: StoredMemory, name: str, content: bytes) -> tuple[StoredMemory, list[BadLine]]:
+        """Keep a new one with the segments of a file; returns it with the lines that cannot be used. Raises `Refusal`
+        if there are too many, or too many segments, and for an invalid file."""
         memory = new.model_copy(update={"suffix": Path(name).suffix.lower()})
         async with self._writing:
             mine, limits = self.list(memory.owner), self._limits
@@ -230,12 +230,13 @@ class Memories(Store[StoredMemory]):
                 raise bad_request(message, "too_many_memories")  # which clients do not repeat
             room, left_out = limits.memory_segments - sum(each.segments for each in mine), list[BadLine]()
             try:
-                count = await asyncio.to_thread(self._fill, memory, name, content, room, left_out)
-                kept = await self.write(memory.model_copy(update={"segments": count}))
+                count = await asyncio.to_thread(self._fill, memory, content, room, left_out)
+                return await self.write(memory.model_copy(update={"segments": count})), left_out
             except BaseException as error:
                 self.remove_files(memory.id)
-                raise (bad_request(str(error), "memory") if isinstance(error, UserError) else error) from None
-            return kept, [f"line {each.line}: {each.reason}" for each in left_out]
+                if isinstance(error, UserError):
+                    raise bad_request(str(error).replace(str(self._file(memory)), name), "memory") from None
+                raise
 
     def of(self, owner: str, source: str, target: str) -> list[tuple[str, str, str, str]]:
         """Name, file and languages of a client's memories for a direction, the newest first."""
@@ -245,32 +246,26 @@ class Memories(Store[StoredMemory]):
             if each.fits(source, target)
         ]
 
-    def _fill(self, memory: StoredMemory, name: str, content: bytes, room: int, left_out: list[BadLine]) -> int:
+    def _file(self, memory: StoredMemory) -> Path:
+        return self.folder / f"{memory.id}{memory.suffix}"
+
+    def _fill(self, memory: StoredMemory, content: bytes, room: int, left_out: list[BadLine]) -> int:
         """Write the file, and index its segments; returns their number. Raises `Refusal`, and `UserError`."""
         if memory.suffix not in BOTH_SIDES:
             raise UserError(f"file: its name must end in {', '.join(BOTH_SIDES)}")
         count, path = 0, self._file(memory)
         write_whole(path, content)
-        try:
-            for pair in read_pairs([path], memory.source, memory.target, on_bad_line=left_out.append):
-                count += bool(pair.source.strip() and pair.target.strip())
-                self._require_fit(max(len(pair.source), len(pair.target)), count, room)
-            if not count:
-                reason = f" (line {left_out[0].line}: {left_out[0].reason})" if left_out else ""
-                raise UserError(f"there are no segments from {memory.source} to {memory.target} in it{reason}")
-            open_memory(path, memory.source, memory.target).close()
-        except UserError as error:
-            raise UserError(str(error).replace(str(path), name)) from None  # without our path
+        for pair in read_pairs([path], memory.source, memory.target, on_bad_line=left_out.append):
+            count += bool(pair.source.strip() and pair.target.strip())
+            if max(len(pair.source), len(pair.target)) > MAX_SEGMENT:
+                message = f"segment {count} has more than {MAX_SEGMENT} characters: divide it, or leave it out"
+                raise Refusal(413, "too_long", message)
+            if count > room:
+                what, most = "with this memory there are more segments of yours", self._limits.memory_segments
+                message = beyond(what, most, "--max-memory-segments", "delete a memory, or send less")
+                raise Refusal(413, "too_many_segments", message)
+        if not count:
+            reason = f" (line {left_out[0].line}: {left_out[0].reason})" if left_out else ""
+            raise UserError(f"there are no segments from {memory.source} to {memory.target} in it{reason}")
+        open_memory(path, memory.source, memory.target).close()
         return count
-
-    def _file(self, memory: StoredMemory) -> Path:
-        return self.folder / f"{memory.id}{memory.suffix}"
-
-    def _require_fit(self, length: int, count: int, room: int) -> None:
-        if count > room:
-            what, most = "with this memory there are more segments of yours", self._limits.memory_segments
-            message = beyond(what, most, "--max-memory-segments", "delete a memory, or send less")
-            raise Refusal(413, "too_many_segments", message)
-        if length > MAX_SEGMENT:
-            message = f"segment {count} has more than {MAX_SEGMENT} characters: divide it, or leave it out"
-            raise Refusal(413, "too_long", message)

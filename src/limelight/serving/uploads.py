@@ -28,7 +28,7 @@ class Document:
     name: str
     client: str
     size: int
-    """Bytes of the file, before and after."""
+    """Bytes of the file."""
     characters: int = 0
     work: asyncio.Future[bytes] | None = None
     """None while it is read."""
@@ -96,13 +96,7 @@ class Uploads:
 
     def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
         """Translate a document that was read."""
-
-        def done(ended: asyncio.Future[bytes]) -> None:
-            if not ended.cancelled() and ended.exception() is None:  # errors are told with the status
-                document.size = len(ended.result())
-
         document.work = asyncio.ensure_future(work)
-        document.work.add_done_callback(done)
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
 

@@ -1,4 +1,4 @@
-"""The API of DeepL: texts, languages and usage; its glossaries are in `glossaries.py`, its documents in `documents.py`.
+"""The API of DeepL: texts, languages, usage and glossaries; its documents are in `documents.py`.
 
 Shapes and traps are those of the official client (deepl 1.32): errors are `message` and `detail`, both strings;
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
@@ -6,6 +6,7 @@ characters are counted where it asks for them; English and Portuguese are target
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
@@ -13,9 +14,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from limelight.config.directions import same_language
-from limelight.serving.call import Api, Asked, Call, JsonObject
+from limelight.serving.call import Api, Asked, Call, JsonObject, Response
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, TagHandling
+from limelight.serving.stored import StoredGlossary, read_entries
 from limelight.text.languages import language_name
 
 UNLIMITED = 1_000_000_000_000
@@ -189,3 +191,77 @@ async def languages(call: Call, asked: Languages) -> list[JsonObject]:
 async def usage(call: Call) -> JsonObject:
     """How many characters were translated since the start of the service."""
     return {"character_count": call.service.used.get(call.client.key, 0), "character_limit": UNLIMITED}
+
+
+# ---- glossaries, of version 2: each is for one direction, and is not changed
+
+SEPARATORS = {"tsv": "\t", "csv": ","}
+
+
+class NewGlossary(Asked):
+    """A glossary."""
+
+    name: Annotated[str, Field(min_length=1, max_length=1024)]
+    source_lang: Language
+    target_lang: Language
+    entries: str
+    """A term a line: its source, a tab or a comma, and its target."""
+    entries_format: Literal["tsv", "csv"] = "tsv"
+
+
+def _shown(glossary: StoredGlossary) -> JsonObject:
+    return {
+        "ready": True,
+        "glossary_id": glossary.id,
+        "name": glossary.name,
+        "creation_time": glossary.created,
+        "source_lang": glossary.source,
+        "target_lang": glossary.target,
+        "entry_count": len(glossary.terms),
+    }
+
+
+def _found(call: Call) -> StoredGlossary:
+    return call.service.glossaries.find(call.client.key, call.path["id"])
+
+
+@API.post("/v2/glossaries", status=201)
+async def create(call: Call, asked: NewGlossary) -> JsonObject:
+    """Create a glossary."""
+    languages = asked.source_lang, asked.target_lang
+    call.service.catalog.ways(*languages)
+    entries = await asyncio.to_thread(read_entries, asked.entries, SEPARATORS[asked.entries_format])
+    source, target = (each.replace("_", "-").partition("-")[0].lower() for each in languages)
+    new = StoredGlossary(owner=call.client.key, name=asked.name, source=source, target=target, entries=entries)
+    return _shown(await call.service.glossaries.add(new))
+
+
+@API.get("/v2/glossaries")
+async def several(call: Call) -> JsonObject:
+    """List the glossaries."""
+    return {"glossaries": list(map(_shown, call.service.glossaries.list(call.client.key)))}
+
+
+@API.get("/v2/glossaries/{id}")
+async def details(call: Call) -> JsonObject:
+    """A glossary."""
+    return _shown(_found(call))
+
+
+@API.get("/v2/glossaries/{id}/entries")
+async def entries(call: Call) -> Response:
+    """The terms of a glossary."""
+    return Response(_found(call).entries, media_type="text/tab-separated-values; charset=utf-8")
+
+
+@API.delete("/v2/glossaries/{id}")
+async def delete(call: Call) -> None:
+    """Delete a glossary."""
+    await call.service.glossaries.delete(call.client.key, call.path["id"])
+
+
+@API.get("/v2/glossary-language-pairs")
+async def pairs(call: Call) -> JsonObject:
+    """List the directions that glossaries can have."""
+    directions = call.service.catalog.directions
+    return {"supported_languages": [{"source_lang": one, "target_lang": other} for one, other in directions]}

@@ -216,11 +216,11 @@ def _shown(memory: StoredMemory) -> JsonObject:
 @API.post("/api/v1/memory", status=201, upload=True)
 async def add_memory(call: Call, asked: NewMemory) -> JsonObject:
     """Store a translation memory, which the translations of this key reuse in every API."""
-    file = call.file
     source, target = call.service.catalog.ways(asked.source_lang, asked.target_lang)[0].direction
     memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
-    kept, left_out = await call.service.memories.add(memory, *file)
-    return {"format": FORMAT, "left_out": len(left_out), "reason": "".join(left_out[:1]), **_shown(kept)}
+    kept, left_out = await call.service.memories.add(memory, *call.file)
+    reason = f"line {left_out[0].line}: {left_out[0].reason}" if left_out else ""
+    return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}
 
 
 @API.get("/api/v1/memory")
