@@ -54,7 +54,7 @@ PROCESS_SETTINGS = {
 OWNERS = {
     "limelight.serving.server",
     *("limelight.child", "limelight.memory", "limelight.signals", "limelight.decoding.ahead"),
-    *("limelight.cli.models", "limelight.cli.learn", "limelight.cli.serve", "limelight.cli.train"),
+    *("limelight.cli.models", "limelight.cli.serve", "limelight.cli.train"),
     *("limelight.corpus.pool", "limelight.corpus.worker", "limelight.corpus.preloaded"),
     *("limelight.pipelines.scheduler", "limelight.serving.worker"),
     *("limelight.training.shares", "limelight.training.run", "limelight.training.optimization.precision"),
@@ -248,11 +248,6 @@ def test_the_lower_levels_load_without_torch() -> None:
     names = sorted(name for name in {*LIMELIGHT} - needs_pyarrow if package(name) in WITHOUT_TORCH | {"limelight"})
     code = f"import sys, {', '.join(names)}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", check=False).returncode == 0
-
-
-def test_readable_models_know_nothing_of_fast_ones() -> None:
-    readable = [name for name in LIMELIGHT if package(name) in ("attention", "layers", "models", "storage")]
-    assert "inference" not in {package(other) for name in readable for other in inner(name, LIMELIGHT)}
 
 
 def test_every_owner_of_a_process_changes_a_setting() -> None:

@@ -111,13 +111,6 @@ def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) 
     assert gpus()[1].reason == "GPU 1, compute capability 8.5, bf16 products"
 
 
-def test_this_processor_is_asked() -> None:
-    capabilities.processor.cache_clear()
-    found = capabilities.processor()
-    assert has("avx2") == bool(found.get("avx2"))
-    assert has("vnni") == torch.cpu._is_vnni_supported()
-
-
 def test_nobody_else_asks_the_processor() -> None:
     """Or a limit would hold in one place and not in another."""
     asking = re.compile(r"torch\.cpu\._is_|get_capabilities|supported_engines|is_bf16_supported|get_cpu_capability")

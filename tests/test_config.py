@@ -125,17 +125,6 @@ def test_a_setting_is_read_as_a_person_means_it(assignment: str, expected: objec
     assert getattr(getattr(override(RunConfig(), [assignment]), section), key) == expected
 
 
-def test_every_known_key_can_be_set_to_what_it_is() -> None:
-    for config in (RunConfig(), RunConfig(model=RecurrentConfig())):
-        values = config.model_dump(mode="json")
-        for name in known_keys(config.model.family):
-            section, key = name.split(".")
-            setting = (
-                f"{name}={yaml.safe_dump(values[section][key], default_flow_style=True).removesuffix('...' + chr(10))}"
-            )
-            assert override(config, [setting]) == config, setting
-
-
 # --- mistakes: what is said, and that all of them are said at once ---
 
 
@@ -143,16 +132,11 @@ def test_every_known_key_can_be_set_to_what_it_is() -> None:
     ("assignment", "message"),
     [
         ("training.sed=7", "unknown setting training.sed; did you mean training.seed?"),
-        ("trainin.seed=7", "unknown setting trainin.seed; did you mean training.seed?"),
-        ("seed=7", "unknown setting seed; did you mean training.seed?"),
         ("zzz=7", "unknown setting zzz; the sections are recipe, begin_with, extend_vocabulary, data, tokens"),
-        ("training.seed", "write it as section.key=value"),
         ("training=3", "--set training: that is a section; set one of training.seed, training.max_steps"),
         ("data.train.0.source=en", "train is a list; set the whole list"),
         ("training.seed=[", "'[' is not a valid YAML value"),
-        ("training.seed=abc", "training.seed: input should be a valid integer"),
         ("training.seed=-1", "training.seed: input should be greater than or equal to 0, not -1"),
-        ("training.learning_rate=inf", "training.learning_rate: input should be a finite number, not inf"),
         ("model.dropout=1", "model.dropout: input should be less than 1, not 1"),
         ("tokens.kind=word", "tokens.kind: input should be 'bpe', 'unigram' or 'characters', not 'word'"),
         (
@@ -171,14 +155,8 @@ def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"training": {"warm_up": 1}}, "unknown setting training.warm_up; did you mean training.warmup?"),
         ({"training": {"joint": True}}, "unknown setting training.joint; did you mean tokens.joint?"),
         ({"model": {"heads": 2}}, "model: name the family of the model"),
-        (
-            {"model": {"family": "transfomer"}},
-            "unknown family 'transfomer'; choose from 'transformer', 'decoder_only',",
-        ),
-        ({"model": "transformer"}, "model: name the family of the model"),
         (
             {"model": {"family": "recurrent", "heads": 3}},
             "model.heads is not a setting of the model family recurrent",
@@ -187,15 +165,11 @@ def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str
             {"data": {"train": [{"files": ["a"], "sorce": "en"}]}},
             "data.train.0.sorce; did you mean data.train.source?",
         ),
-        ({"data": {"train": [{"files": ["a", "b", "c"]}]}}, "data.train.0.files: tuple should have at most 2 items"),
-        ({"training": None}, "training: input should be a valid dictionary"),
         ({1: 2}, "1: keys should be strings"),
         (
             {"model": {"family": "transformer", "d_model": 10**9}},
             "model.d_model: input should be less than or equal to",
         ),
-        ({"model": {"family": "recurrent", "encoder_layers": 10**6}}, "less than or equal to 100, not 1000000"),
-        ({"recipe": ["x" * 1999]}, "recipe: input should be a valid string, not ['xxx"),
     ],
 )
 def test_a_wrong_file_is_refused_with_a_way_out(values: dict, message: str) -> None:
@@ -210,19 +184,11 @@ def test_all_faults_are_named_at_once() -> None:
         assert part in said
 
 
-def test_faults_of_a_file_name_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "run.yaml"
-    path.write_text("training: {seed: -1}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"run\.yaml: training\.seed: .* not -1"):
-        load_config(path)
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         (b"training: [", r"x\.yaml: not valid YAML"),
         (b"- 1\n- 2\n", "a configuration is a mapping of sections, this is a list"),
-        (b"hello", "this is a str"),
         (b"recipe: !!python/object/apply:os.system ['true']", r"x\.yaml: not valid YAML: line 1: tags such as"),
         (b"recipe: \xff", "cannot read the configuration"),
         (b"recipe: " + b"x" * 100_000, "cannot read the configuration: 100,008 bytes, and at most 100,000"),
@@ -243,14 +209,11 @@ def test_a_file_full_of_faults_is_answered_shortly() -> None:
     assert "\x1b" not in said
 
 
-@pytest.mark.parametrize("name", ["auto", "cpu", "cuda", "cuda:0", "cuda:15", "mps"])
-def test_a_device_may_have_a_number(name: str) -> None:
-    """Whether it is there is asked when the run begins: a configuration may be for another machine."""
-    assert override(RunConfig(), [f"training.device={name}"]).training.device == name
-
-
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:-1", "cuda:x", "cpu:0", "mps:1", "CUDA", ""])
-def test_no_other_device_has_a_name(name: str) -> None:
+def test_a_device_may_have_a_number_and_no_other_name(name: str) -> None:
+    """Whether it is there is asked when the run begins: a configuration may be for another machine."""
+    for known in ("auto", "cpu", "cuda:15", "mps"):
+        assert override(RunConfig(), [f"training.device={known}"]).training.device == known
     with pytest.raises(UserError, match=r"training.device: a device is auto, cpu, cuda, cuda:N .* or mps, not "):
         override(RunConfig(), [f"training.device='{name}'"])
 

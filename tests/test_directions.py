@@ -134,11 +134,3 @@ def test_several_directions_name_the_languages_of_every_corpus() -> None:
         check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),)))
     with pytest.raises(UserError, match=r"c\.tsv: both sides have the language en"):
         check_directions(data(corpus("c.tsv", "en", "en"), both=True))
-
-
-def test_back_translated_text_has_no_way_back() -> None:
-    tagged = ENGLISH_GERMAN.model_copy(update={"tag": "bt"})
-    french = corpus("b.tsv", "en", "fr")
-    found = directions_of(DataConfig(train=(french, tagged), both_directions=True))
-    assert list(map(str, found)) == ["en-fr", "en-de", "fr-en"]
-    assert directions_of(DataConfig(train=(tagged,), both_directions=True)) == (("en", "de"),)

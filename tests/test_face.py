@@ -8,7 +8,6 @@ import pytest
 
 import limelight
 from limelight.errors import UserError
-from limelight.inspection import AttentionMap
 from tests.interop.helpers import make_stored, make_tokenizers, transformer
 
 ROOT = Path(__file__).parents[1]
@@ -45,29 +44,11 @@ def test_importing_it_waits_for_nothing_heavy() -> None:
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "src", check=False).returncode == 0
 
 
-def test_a_text_gives_a_translation_and_a_list_gives_a_list(run: Path) -> None:
-    translator = limelight.load(run)
-    one = translator.translate("a dog runs", beam_size=3, n_best=3)
-    assert isinstance(one, limelight.Translation)
-    assert (one.source, type(one.text), type(one.tokens)) == ("a dog runs", str, tuple)
-    assert one.score >= one.alternatives[0].score >= one.alternatives[1].score
-    many = translator.translate(["a dog runs", "", "two birds"])
-    assert [each.source for each in many] == ["a dog runs", "", "two birds"]
-    assert many[1].text == ""
-    assert translator.translate([]) == []
-
-
 def test_a_path_may_be_text_or_a_path_a_run_or_its_model_or_several(run: Path) -> None:
     texts = ["a dog runs", "two birds"]
     expected = limelight.load(run).translate(texts)
     for place in (str(run), run / "best", [run], [str(run), run / "best"]):
         assert [each.text for each in limelight.load(place).translate(texts)] == [each.text for each in expected]
-
-
-def test_attention_is_a_map(run: Path) -> None:
-    seen = limelight.load(run).attention("a dog runs")
-    assert isinstance(seen, AttentionMap)
-    assert seen.merge_words().source_pieces == ("a", "dog", "runs", "</s>")
 
 
 def test_what_is_no_model_is_told_as_a_value_error(tmp_path: Path) -> None:

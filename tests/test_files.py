@@ -1,6 +1,5 @@
 """Files and folders that are whole or not there, whatever happens while they are written."""
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from limelight.files import (
     fill_file,
     locked,
     remove,
-    sha256,
     write_folder,
     write_output,
     write_whole,
@@ -34,16 +32,6 @@ def fill_with(text: str):
         (partial / "inner" / "b.txt").write_text(text * 2)
 
     return fill
-
-
-@pytest.mark.parametrize("content", ["Grüße\n", b"\x00\xff", ""])
-def test_what_is_written_stands_there(content: str | bytes, tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_text("former")
-    write_whole(path, content)
-    assert sha256(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert path.read_bytes() == (content.encode() if isinstance(content, str) else content)
-    assert [each.name for each in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

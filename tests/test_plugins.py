@@ -61,21 +61,6 @@ def test_an_installed_plugin_is_found(file: Path, monkeypatch: pytest.MonkeyPatc
     assert own().model.score == "own"
 
 
-def test_without_the_plugin_the_configuration_names_it(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(plugins.FILES, str(file))
-    text = dump_config(own())
-    written = yaml.safe_load(text)
-    assert written["plugins"]["score"]["module"] == "own_score"
-    assert config_from(written) == own()
-    assert "plugins" not in yaml.safe_load(dump_config(RunConfig()))
-    monkeypatch.delenv(plugins.FILES)
-    del SCORES.parts["own"]
-    with pytest.raises(UserError, match=r"run: the score 'own' is registered by the plugin own_score: .*own_score\.py"):
-        config_from(written, where="run")
-    with pytest.raises(UserError, match="score is not a part with its `module` and `sha256`"):
-        config_from({**written, "plugins": {"score": "own_score"}})
-
-
 def test_a_changed_plugin_is_reported(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(plugins.FILES, str(file))
     written = yaml.safe_load(dump_config(own()))

@@ -72,23 +72,6 @@ def test_in_another_thread_nothing_is_listened_to() -> None:
     assert not faults
 
 
-def test_what_listened_for_wake_ups_does_so_again_and_nothing_stays_open() -> None:
-    open_before, threads = len(os.listdir("/dev/fd")), threading.active_count()
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    before = signal.set_wakeup_fd(writing)
-    with StopRequest():
-        with StopRequest() as inner:
-            send(signal.SIGTERM)
-            with pytest.raises(Stopped):
-                inner.check()
-        assert threading.active_count() == threads + 1
-    assert signal.set_wakeup_fd(before) == writing
-    os.close(reading)
-    os.close(writing)
-    assert (len(os.listdir("/dev/fd")), threading.active_count()) == (open_before, threads)
-
-
 def end_of(*lines: str) -> tuple[int, str, str]:
     """Exit code, output and errors of a process that does this while it listens: the module alone, without torch, so
     that it is there in an instant. `busy()` is compiled code, for minutes, between two steps of Python."""
@@ -154,13 +137,6 @@ ENDINGS = {
 def test_how_a_process_ends(what: str) -> None:
     lines, *expected = ENDINGS[what]
     assert end_of(*lines) == tuple(expected)
-
-
-def test_a_full_pipe_on_standard_error_does_not_hold_it() -> None:
-    code, _, _ = end_of("reading, writing = os.pipe()", "os.dup2(writing, 2)",
-                        "while signals.select.select([], [2], [], 0)[1]: os.write(2, bytes(4096))",
-                        "signals.GRACE = 0.2", "send(signal.SIGTERM)", "busy()")  # fmt: skip
-    assert code == 143
 
 
 def test_a_live_display_is_left_and_the_cursor_comes_back() -> None:

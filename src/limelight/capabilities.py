@@ -115,16 +115,11 @@ def gpus() -> list[Capability]:
     return found
 
 
-def capabilities() -> list[Capability]:
-    """All known capabilities: CPU, GPUs."""
-    of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
-    return [*of_cpu, *gpus()]
-
-
 def describe() -> str:
-    """`capabilities` as a table, one line each."""
+    """All capabilities of the CPU and the GPUs as a table, one line each."""
     lines = [f"{processor().get('cpu_name') or 'CPU'} ({processor().get('architecture', 'unknown')})"]
-    for name, available, reason in capabilities():
+    of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
+    for name, available, reason in [*of_cpu, *gpus()]:
         lines.append(f"  {name:8}{'yes' if available else 'no':5}{reason}")
     return "\n".join(lines)
 

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,20 +152,16 @@ def clear_leftovers(folder: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file, or a folder with its contents, if it exists. An `OSError` names it."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, onerror=partial(_refused, path))
-    else:
-        path.unlink(missing_ok=True)
-
-
-def _refused(path: Path, _call: object, _name: object, failure: tuple[object, BaseException, object]) -> None:
-    """What `rmtree` calls for an entry that cannot be removed. One that another process has removed is no error."""
-    error = failure[1]
-    if isinstance(error, FileNotFoundError):
-        return
-    if isinstance(error, OSError):
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except FileNotFoundError:  # another process has removed an entry
+        remove(path)
+    except OSError as error:
         error.filename = str(path)  # `rmtree` gives only the name of an entry
-    raise error
+        raise
 
 
 def _try_to_remove(path: Path) -> None:

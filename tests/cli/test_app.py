@@ -4,7 +4,6 @@ import shlex
 from typing import Any
 
 import pytest
-import typer
 
 import limelight as face
 from limelight.cli.app import COMMANDS, parser_of, run
@@ -63,13 +62,6 @@ def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
     assert any(f"limelight {command} " in line for line in examples_of(command))
 
 
-def test_the_help_has_the_commands_by_panels(limelight: Limelight) -> None:
-    ended = limelight("--help")
-    places = [ended.out.index(f"│ {command} ") for command in COMMANDS]
-    assert places == sorted(places)
-    assert "`limelight COMMAND --help` shows the options of each" in ended.out
-
-
 def test_the_version(limelight: Limelight) -> None:
     assert limelight("--version") == (0, f"limelight {face.__version__}\n", "")
 
@@ -104,12 +96,6 @@ def test_a_command_line_that_cannot_be_read_is_told_in_one_line(limelight: Limel
 
 def test_a_near_name_is_proposed(limelight: Limelight) -> None:
     assert "--n-best" in limelight("translate", "--nbest", "3").err
-
-
-def test_the_parser_is_built_once(limelight: Limelight, monkeypatch: pytest.MonkeyPatch) -> None:
-    limelight("--version")
-    monkeypatch.setattr(typer.main, "get_command", lambda _: pytest.fail("built again"))
-    assert limelight("--version").code == 0
 
 
 def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,30 +1,13 @@
 """`limelight attention`: as text, as a picture, as numbers."""
 
-import base64
-import json
-import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from limelight.inspection import AttentionMap
 from tests.cli.conftest import Limelight
 
 SENTENCE = "The old dog sees a small cat."
-
-
-def test_text_is_as_wide_as_the_terminal(limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    widths = {}
-    for columns in (30, 60, 100, 5):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        ended = limelight("attention", "--model", trained, SENTENCE, "--target", "Kano velo lam miram videto.")
-        assert (ended.code, ended.err) == (0, "")
-        widths[columns] = max(map(len, ended.out.splitlines()))
-        assert "Kano" in ended.out
-    assert widths[30] <= 30
-    assert widths[60] <= 60
-    assert widths[5] <= 24  # the narrowest there is
 
 
 def test_what_is_drawn_can_be_chosen(limelight: Limelight, trained: Path) -> None:
@@ -51,20 +34,6 @@ def test_pictures(limelight: Limelight, trained: Path, tmp_path: Path, name: str
     assert mean.startswith(start)
     assert limelight("attention", "--model", trained, SENTENCE, "--grid", "-o", path).code == 0
     assert path.read_bytes() != mean
-
-
-def test_a_page_has_sub_words_and_every_head(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    for name in ("map.html", "map.json"):
-        options = ["--pieces"] if name == "map.json" else []
-        assert limelight("attention", "--model", trained, SENTENCE, *options, "-o", tmp_path / name).code == 0
-    seen = AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8"))
-    page = (tmp_path / "map.html").read_text(encoding="utf-8")
-    (data,) = re.findall('<script type="application/json" id="document">(.*?)</script>', page)
-    document = json.loads(data)
-    for name, matrix in document["matrices"].items():
-        shares = np.frombuffer(base64.b64decode(matrix["data"]), dtype="<i2").reshape(matrix["shape"])
-        np.testing.assert_allclose(shares * matrix["scale"], seen.weights(name), atol=2e-5)
-    assert set(document["matrices"]) == set(seen.kinds)
 
 
 def test_a_text_that_a_language_model_reads(limelight: Limelight, writing: Path, tmp_path: Path) -> None:

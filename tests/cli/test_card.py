@@ -23,14 +23,6 @@ def test_the_card_of_a_run(limelight: Limelight, trained: Path) -> None:
     assert ended == (0, (trained / "best" / "README.md").read_text(encoding="utf-8").rstrip() + "\n", "")
 
 
-def test_a_model_without_a_card(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    shutil.copytree(trained / "best", tmp_path / "bare")
-    (tmp_path / "bare" / "README.md").unlink()
-    ended = limelight("card", "--model", tmp_path / "bare")
-    assert (ended.code, ended.out) == (2, "")
-    assert "this model has no card" in ended.err
-
-
 def test_the_bundled_model_is_taken_where_none_is_named(
     limelight: Limelight, bundled: Path, trained: Path, corpus: Path
 ) -> None:

@@ -1,17 +1,12 @@
 """`limelight clean`: what is removed is listed with its reason, and all else is written as it was."""
 
 import csv
-import os
-import signal
 from pathlib import Path
 
 import pytest
 
 from limelight.formats import read_pairs
-from limelight.text.clean import CleanReport
-from limelight.text.pair import Pair
 from tests.cli.conftest import Limelight
-from tests.preparation.parallel import invented_pairs
 
 GOOD = [
     (
@@ -67,18 +62,6 @@ def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> Non
     assert [(pair.source, pair.target) for pair in read_pairs(outputs)] == GOOD
 
 
-def test_a_misaligned_stretch_is_removed_and_nothing_else(limelight: Limelight, tmp_path: Path) -> None:
-    pairs = invented_pairs(900, seed=3)
-    moved = [pairs[400 + (number * 37 + 11) % 200][1] for number in range(200)]
-    wrong = [*pairs[:400], *[(pairs[400 + n][0], moved[n]) for n in range(200)], *pairs[600:]]
-    text = write(tmp_path / "text.tsv", wrong)
-    ended = limelight("clean", text, "-o", tmp_path / "clean.tsv")
-    assert ended.code == 0, ended.err
-    removed = {int(row[1]) - 1 for row in rows_of(tmp_path / "clean-left-out.tsv") if "belong together" in row[2]}
-    assert len(removed & set(range(400, 600))) >= 180
-    assert len(removed - set(range(400, 600))) <= 15
-
-
 @pytest.mark.parametrize("outputs", [("c.tmx",), ("c.en", "c.de")])
 def test_no_output_is_written_if_no_pair_is_left(
     limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outputs: tuple[str, ...]
@@ -92,28 +75,3 @@ def test_no_output_is_written_if_no_pair_is_left(
     assert f"no pair is left, for the reasons above; {' and '.join(outputs)}: not written" in ended.err
     assert Path(outputs[0]).read_text() == "of a former run"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c-left-out.tsv", outputs[0], "text.tsv"]
-
-
-def test_an_interrupted_run_leaves_the_former_output(
-    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C when some pairs are written and some are listed."""
-    (tmp_path / "c.tsv").write_text("of a former run")
-    text = write(tmp_path / "text.tsv", [*FAULTY.values(), *GOOD, *GOOD])
-    text.write_text(f"no TAB\n{text.read_text(encoding='utf-8')}", encoding="utf-8")
-
-    def interrupted(self: CleanReport, pair: Pair, reason: str) -> None:
-        if self.kept == len(GOOD):
-            os.kill(os.getpid(), signal.SIGINT)
-        drop(self, pair, reason)
-
-    drop = CleanReport.drop
-    monkeypatch.setattr(CleanReport, "drop", interrupted)
-    ended = limelight("clean", text, "--source", "en", "--target", "de", "-o", tmp_path / "c.tsv")
-    partial = tmp_path / "c.tsv.partial"
-    assert (ended.code, ended.err.splitlines()[-1]) == (
-        130,
-        f"limelight: stopped by SIGINT; what was done until then is in {partial}",
-    )
-    assert len(partial.read_text(encoding="utf-8").splitlines()) == len(GOOD)
-    assert (tmp_path / "c.tsv").read_text() == "of a former run"

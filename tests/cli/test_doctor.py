@@ -118,4 +118,4 @@ def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, mon
     assert [each.split(":")[0] for each in said] == ["compiled", "compiled before"]
     assert ran == [1]
     ended = limelight("doctor", "--compile", tmp_path)
-    assert (ended.code, ended.err) == (2, "limelight: --compile is for this machine: give no text\n")
+    assert (ended.code, "--compile is for this machine: give no text\n" in ended.err) == (2, True)

@@ -1,10 +1,7 @@
 """`limelight translate` with documents: a file into a file, a folder into a folder."""
 
 import json
-import shutil
 from pathlib import Path
-
-import pytest
 
 import limelight
 from limelight.storage.layout import DEFAULT
@@ -50,55 +47,6 @@ def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, train
     assert ended.code == 2
     assert "not a valid regular expression" in ended.err
     assert not (tmp_path / "b.md").exists()
-
-
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(
-    limelight: Limelight, trained: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "a.md").write_text("A dog runs.\n")
-    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--report",
-                      tmp_path / "none" / "report.tsv")  # fmt: skip
-    assert ended.code == 2
-    assert not (tmp_path / "b.md").exists()
-
-
-def test_a_document_is_not_finished_by_another_model(
-    limelight: Limelight, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Stopped in the middle; then the weights are replaced in the same folder: what was kept is not used."""
-    shutil.copytree(trained / "best", tmp_path / "model")
-    (tmp_path / "a.md").write_text("A dog runs.\n\nA bird sings.\n\nAn owl.\n")
-    monkeypatch.setattr("limelight.documents.translate.CHUNK", 1)
-    given = ["translate", "--model", tmp_path / "model", tmp_path / "a.md", "-o", tmp_path / "b.md"]
-
-    def run(stop: int) -> tuple[int, int]:
-        """The exit code, and how many chunks were translated."""
-        calls = 0
-        from limelight.pipelines.translator import Translator
-
-        def translate(*texts: object) -> object:
-            nonlocal calls
-            if calls == stop:
-                raise KeyboardInterrupt
-            calls += 1
-            return former(*texts)  # type: ignore[arg-type]
-
-        former = Translator.run
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(Translator, "run", translate)
-            return limelight(*given).code, calls
-
-    assert run(2) == (130, 2)
-    weights = tmp_path / "model" / "model.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-3] ^= 1
-    weights.write_bytes(content)
-    assert run(1) == (130, 1)  # from the beginning
-    config = tmp_path / "model" / "config.yaml"
-    config.write_text(config.read_text() + "\n")
-    assert run(2) == (130, 2)
-    given += ["--precision", "bf16"]
-    assert run(9) == (0, 3)
 
 
 def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:

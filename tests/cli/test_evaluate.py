@@ -31,17 +31,6 @@ def test_json_says_how_good_and_where_it_comes_from(
     )
 
 
-def test_the_settings_of_the_search_are_options_and_told(limelight: Limelight, trained: Path, corpus: Path) -> None:
-    options = {"beam_size": 2, "length_penalty": 0.5, "patience": 3.0, "prune": 2.5, "max_length_factor": 0.01,
-               "max_length_extra": 2}  # fmt: skip
-    words = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
-    ended = limelight("evaluate", "--model", trained, "--test", corpus / "test.tsv", "--json", *words)
-    assert (ended.code, ended.err) == (0, "")
-    found = json.loads(ended.out)
-    assert {name: found["provenance"][name] for name in options} == options
-    assert found["tokens"] <= 5 * 2
-
-
 # ---- text
 
 

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
@@ -35,10 +34,3 @@ def test_a_run_becomes_a_small_folder_of_our_own(limelight: Limelight, trained: 
         for folder in (trained, tmp_path / "a")
     )
     assert json.loads(small.out)["score"] == pytest.approx(json.loads(whole.out)["score"], abs=0.2)
-
-
-def test_the_words_of_quantization_are_those_of_the_conversion() -> None:
-    from limelight.cli.export import Quantization
-    from limelight.interop import QUANTIZATIONS
-
-    assert get_args(Quantization) == QUANTIZATIONS

@@ -33,16 +33,6 @@ def test_each_mask_and_the_text_with_the_best(limelight: Limelight, filling: Pat
     assert limelight("fill", "--model", filling, "The [MASK] dog [MASK].").out.splitlines()[0].count("0.") == 5
 
 
-def test_json_has_all_of_it(limelight: Limelight, filling: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "filled.jsonl"
-    ended = limelight("fill", "--model", filling, "The [MASK] dog.", "--json", "--top", 2, "-o", kept)
-    assert (ended.code, ended.out) == (0, "")
-    found = json.loads(kept.read_text(encoding="utf-8"))
-    assert list(found) == ["source", "text", "masks"]
-    assert found["source"] == "The [MASK] dog."
-    assert [list(guess) for guess in found["masks"][0]] == [["text", "probability"]] * 2
-
-
 def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typed: Callable[[bytes], None]) -> None:
     typed(b"The [MASK] dog.\nTwo [MASK] birds.\n")
     ended = limelight("fill", "--model", filling, "--json")

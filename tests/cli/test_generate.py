@@ -1,7 +1,6 @@
 """`limelight generate`: a prompt in, the same and more out."""
 
 import json
-import signal
 import sys
 from collections.abc import Callable
 from dataclasses import fields
@@ -73,21 +72,3 @@ def test_what_is_written_is_seen_at_once(limelight: Limelight, writing: Path, mo
     assert seen[:2] == ["", ended.out[: len(seen[1])]]
     assert len(seen[1]) == 4
     assert len(set(seen)) == len(seen)
-
-
-def test_a_line_that_is_cut_short_still_ends(
-    limelight: Limelight, writing: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    step, steps = Engine.step, []
-
-    def interrupted(self: Engine) -> object:
-        steps.append(1)
-        if len(steps) == 5:
-            signal.raise_signal(signal.SIGINT)
-        return step(self)
-
-    monkeypatch.setattr(Engine, "step", interrupted)
-    ended = limelight("generate", "--model", writing, "The", "--greedy")
-    assert (ended.code, len(ended.out), ended.out[-1]) == (130, len("The") + 4 + 1, "\n")
-    assert ended.err.startswith("limelight: ")
-    assert ended.err.count("\n") == 1

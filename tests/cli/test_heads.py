@@ -28,21 +28,12 @@ def test_roles_are_kept_in_the_model_folder_and_shown(
     kept = translator.head_roles
     assert kept is not None
     assert {name: len(some) for name, some in kept.attentions.items()} == head_counts(translator.model)
-    for name, some in kept.attentions.items():
-        for number, each in enumerate(some):
-            whole = measured[name, number]
-            role = {"focused": "spread"}.get(each.role, each.role)
-            value = whole["roles"][role]["mean"]
-            assert each.value == pytest.approx(1 - value if each.role == "focused" else value, abs=1e-4)
-            assert each.deviation == pytest.approx(whole["roles"][role]["deviation"], abs=1e-4)
-    document = explain(translator, Question("the dog runs"))
-    assert document["corpus"]["sentences"] == kept.sentences
-    shown = document["corpus"]["roles"]
-    assert {kind: [len(layer) for layer in layers] for kind, layers in shown.items()} == {
-        kind["name"]: [kind["heads"]] * kind["layers"] for kind in document["kinds"]
-    }
     first = kept.attentions["decoder.0.cross"][0]
-    assert shown["cross"][0][0]["text"].endswith(f" {first.value:.2f} ± {first.deviation:.2f}")
+    role = measured["decoder.0.cross", 0]["roles"]["spread" if first.role == "focused" else first.role]
+    assert first.value == pytest.approx(1 - role["mean"] if first.role == "focused" else role["mean"], abs=1e-4)
+    document = explain(translator, Question("the dog runs"))
+    shown = document["corpus"]["roles"]["cross"][0][0]["text"]
+    assert shown.endswith(f" {first.value:.2f} ± {first.deviation:.2f}")
     (model / ROLES).write_text("{}")
     with pytest.warns(UserWarning, match=r"roles\.json.*the page shows no roles over a corpus"):
         assert load_translator(model).head_roles is None

@@ -70,10 +70,3 @@ def test_an_interrupted_call_names_its_folder_and_the_way_on(
     ended = limelight(*given)
     left = f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
     assert (ended.code, ended.err.count(left)) == (130, 1), ended.err
-    ended = limelight(*given)
-    assert f"limelight: an earlier call was interrupted; {left}\n" in ended.err
-    assert ended.err.count(left) == 2
-    assert limelight(*given, "--quiet").err.count(left) == 1
-    new.mkdir()
-    ended = limelight(*given)
-    assert f"{new} is complete; {work} can be removed" in ended.err

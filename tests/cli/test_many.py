@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli import corpus as many
+from limelight.cli import translate as many
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines
 

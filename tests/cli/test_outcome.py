@@ -3,15 +3,13 @@
 import errno
 import os
 import signal
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from limelight.cli.outcome import WITH_LESS_MEMORY, exit_code, guarded
+from limelight.cli.outcome import WITH_LESS_MEMORY, exit_code
 from limelight.errors import RunError, TextWarning, UserError
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -106,36 +104,3 @@ def test_notes_are_told_with_the_message(capsys: pytest.CaptureFixture[str]) -> 
     error = UserError("line 7 is bad")
     error.add_note("6 lines are in x.partial")
     assert end_of(raising(error), capsys) == (2, "limelight: line 7 is bad; 6 lines are in x.partial\n")
-
-
-def test_a_guarded_verb_keeps_its_options(capsys: pytest.CaptureFixture[str]) -> None:
-    def command(word: str, *, times: int = 1) -> None:
-        raise UserError(word * times)
-
-    guard = guarded(command)
-    assert guard.__wrapped__ is command  # the parser reads the options there
-    assert guard(word="no", times=2) == 2
-    assert capsys.readouterr().err == "limelight: nono\n"
-
-
-def test_what_a_reader_who_has_left_did_not_take_vanishes() -> None:
-    """Python would complain while it closes the stream, with a code of its own."""
-    code = (
-        "import sys\nfrom limelight.cli.outcome import exit_code\n"
-        "def work():\n    print('still in the buffer')\n    raise BrokenPipeError\n"
-        "sys.exit(exit_code(work))"
-    )
-    read, write = os.pipe()
-    os.close(read)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    with os.fdopen(write, "w") as left:
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=SOURCE,
-            env=environment,
-            stdout=left,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (done.returncode, done.stderr) == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.output import can_show, lines_to, show, text_to
+from limelight.cli.output import can_show, lines_to, show
 from limelight.errors import RunError, UserError
 
 
@@ -29,16 +29,6 @@ def test_a_file_appears_when_it_is_complete(tmp_path: Path) -> None:
         write("")
     assert path.read_bytes() == b"Zwei Hunde\n\n"
     assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]
-
-
-def test_text_is_written_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (tmp_path / "out.txt", None):
-        with text_to(path) as write:
-            write("Zwei ")
-            assert path is not None or capsys.readouterr().out == "Zwei "
-            write("Hunde\n\n")
-    assert (tmp_path / "out.txt").read_text() == "Zwei Hunde\n\n"
-    assert capsys.readouterr().out == "Hunde\n\n"
 
 
 def test_a_file_that_was_there_stays_until_then(tmp_path: Path) -> None:
@@ -85,14 +75,6 @@ def test_a_full_disk_is_named() -> None:
         lines_to(Path("/dev/full")) as write,
     ):
         write("more")
-
-
-def test_standard_output_is_utf8_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    ascii_only = stream("ascii")
-    monkeypatch.setattr(sys, "stdout", ascii_only)
-    with lines_to(None) as write:
-        write("Straße ▁")
-    assert ascii_only.buffer.getvalue() == "Straße ▁\n".encode()
 
 
 def test_what_is_shown_to_people_is_never_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,11 +77,3 @@ def test_no_output_is_written_if_no_pair_is_found(
     assert ended.code == 1
     assert "no pair was found, for the reasons above; p.tmx: not written" in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt", "p-left-out.tsv"]
-
-
-def test_texts_that_do_not_belong_together_are_said_to_be(limelight: Limelight, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("\n\n".join(documents(60)[0]), encoding="utf-8")
-    (tmp_path / "b.txt").write_text("\n\n".join(documents(60, seed=9)[1]), encoding="utf-8")
-    ended = limelight("pair", tmp_path / "a.txt", tmp_path / "b.txt", "-o", tmp_path / "p.tsv")
-    assert ended.code == 0
-    assert "these may be two different texts" in ended.err

@@ -1,4 +1,4 @@
-"""Translation memories, catalogs and tables: trained on, validated on, evaluated on, as they are."""
+"""A translation memory: trained on, validated on, evaluated on, as it is."""
 
 import json
 import re
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
-import pytest
-
 from tests.cli.conftest import Limelight, settings
-from tests.formats.files import tmx, unit, xliff
+from tests.formats.files import tmx, unit
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -18,44 +16,23 @@ def as_tmx(pairs: Pairs) -> str:
     return tmx("".join(unit(("en-GB", source), ("fr", "autre"), ("MI", target)) for source, target in pairs))
 
 
-def as_xliff(pairs: Pairs) -> str:
-    units = "".join(
-        f'<trans-unit id="{number}"><source>{source}</source><target>{target}</target></trans-unit>\n'
-        for number, (source, target) in enumerate(pairs)
-    )
-    return xliff(units).replace('"de"', '"mi"')
-
-
-def as_po(pairs: Pairs) -> str:
-    header = 'msgid ""\nmsgstr "Language: mi\\n"\n\n'
-    return header + "".join(f'msgid "{source}"\nmsgstr "{target}"\n\n' for source, target in pairs)
-
-
-def as_csv(pairs: Pairs) -> str:
-    return "note;en;mi\n" + "".join(f'x;"{source}";{target}\n' for source, target in pairs)
-
-
-FORMATS = {".tmx": as_tmx, ".xlf": as_xliff, ".po": as_po, ".csv": as_csv}
-
-
 def pairs_in(file: Path, count: int) -> Pairs:
     lines = file.read_text(encoding="utf-8").splitlines()[:count]
     sides = [line.split("\t") for line in lines]
     return [(escape(source, quote=False), escape(target, quote=False)) for source, target in sides]
 
 
-@pytest.mark.parametrize("suffix", FORMATS)
-def test_a_format_from_training_to_evaluation(suffix: str, limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
+def test_a_memory_from_training_to_evaluation(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     counts = {"train": 60, "valid": 5, "test": 5}
-    files = {name: tmp_path / f"{name}{suffix}" for name in counts}
+    files = {name: tmp_path / f"{name}.tmx" for name in counts}
     for name, count in counts.items():
-        files[name].write_text(FORMATS[suffix](pairs_in(corpus / f"{name}.tsv", count)), encoding="utf-8")
+        files[name].write_text(as_tmx(pairs_in(corpus / f"{name}.tsv", count)), encoding="utf-8")
     text = ["--train", files["train"], "--valid", files["valid"], "--source", "en", "--target", "mi"]
     ended = limelight("train", *text, "--recipe", "tiny", *settings(), "--max-steps", 4, "--out", tmp_path / "run")
     assert ended.code == 0, ended.err
     assert "60 of 60 pairs kept" in ended.err
     first, second = pairs_in(corpus / "train.tsv", 1)[0]
-    assert re.search(rf"train\{suffix}:\d+: en: {re.escape(first)} -> mi: {re.escape(second)}\n", ended.err)
+    assert re.search(rf"train\.tmx:\d+: en: {re.escape(first)} -> mi: {re.escape(second)}\n", ended.err)
     ended = limelight("evaluate", "--model", tmp_path / "run", "--test", files["test"], "--beam", 1, "--json")
     assert (ended.code, ended.err) == (0, "")
     assert json.loads(ended.out)["sentences"] == 5

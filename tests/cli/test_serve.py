@@ -104,14 +104,3 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
 def in_progress(url: str) -> bool:
     with urllib.request.urlopen(f"{url}/metrics", timeout=600) as answer:
         return b"limelight_requests_in_progress 1.0" in answer.read()
-
-
-def test_a_reload_that_is_asked_for_too_early_ends_nothing() -> None:
-    code = (
-        "import os, signal, sys; from limelight.cli import serve; begun = serve.named_models\n"
-        "serve.named_models = lambda words: (os.kill(os.getpid(), signal.SIGHUP), os._exit(7))\n"
-        "from limelight.cli.app import main; sys.argv = ['limelight', 'serve']; main()"
-    )
-    path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))
-    ended = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=False)
-    assert ended.returncode == 7

@@ -137,19 +137,6 @@ def test_fine_tuning_refuses_what_contradicts_the_parent(
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_that_is_no_run_is_left_alone(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
-    (tmp_path / "holiday.jpg").touch()
-    ended = limelight("train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path)
-    assert (ended.code, "this folder is not empty and not a run (it holds holiday.jpg)" in ended.err) == (2, True)
-    ended = limelight("train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "holiday.jpg")
-    assert (ended.code, "this is a file, and a run is a folder" in ended.err) == (2, True)
-    ended = limelight(
-        "train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "holiday.jpg" / "run"
-    )
-    assert (ended.code, "cannot write there" in ended.err) == (2, True)
-    assert [path.name for path in tmp_path.iterdir()] == ["holiday.jpg"]
-
-
 def test_back_translated_text_gets_a_tag(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     begin = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--recipe", "tiny", *settings()]
     languages = ["--source", "en", "--target", "de", "--max-steps", 3]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from limelight import Translation
-from limelight.cli.outcome import WITH_LESS_MEMORY
 from limelight.config import RunConfig, TransformerConfig
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
@@ -118,19 +117,6 @@ def test_the_target_language_is_checked(limelight: Limelight, trained: Path, tex
         "one whose languages were not named when it was trained"
         in limelight("translate", "--model", tmp_path / "x", "--to", "fr", text).err
     )
-
-
-def test_too_little_memory_is_told_with_a_way_out(
-    limelight: Limelight, trained: Path, text: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes")
-
-    monkeypatch.setattr("limelight.decoding.engine.take_step", full)
-    ended = limelight("translate", "--model", trained, text)
-    assert ended.code == 1
-    assert ended.err.startswith("limelight: out of memory ([enforce fail] DefaultCPUAllocator")
-    assert ended.err.endswith(f"{WITH_LESS_MEMORY}\n")
 
 
 def test_lines_that_are_unsure_are_counted(

@@ -327,19 +327,6 @@ def package_files() -> set[str]:
     return {f"src/limelight/{path.relative_to(SOURCE).as_posix()}" for path in SOURCE.rglob("*.py")}
 
 
-def test_a_drawn_tree_is_read():
-    drawn = "a.md\nsrc/limelight/\n  text/      words, and tests/ too\n    pair.py  b.py   the pair\n  c/d.py\ntests/\n"
-    assert tree(f"```text\n{drawn}```\n") == [
-        "a.md",
-        "src/limelight/",
-        "src/limelight/text/",
-        "src/limelight/text/pair.py",
-        "src/limelight/text/b.py",
-        "src/limelight/c/d.py",
-        "tests/",
-    ]
-
-
 def test_the_tree_in_the_architecture_has_each_package():
     drawn = {path for path in tree(read("docs/architecture.md")) if path.endswith("/")} - {"src/limelight/"}
     assert drawn >= {path.rpartition("/")[0] + "/" for path in package_files() if path.count("/") > 2}

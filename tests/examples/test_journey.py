@@ -8,8 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 import torch
 
-from examples import journey, translate_a_file
-from limelight import Translation
+from examples import journey
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, RunConfig, TransformerConfig
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
@@ -113,15 +112,6 @@ def test_a_file_is_translated_line_by_line(tmp_path, seed):
     assert done.stderr.count("cut off at the length limit") <= 2
 
 
-def test_sureness_is_the_mean_probability_of_a_piece():
-    ended = Translation("a b", -1.0, ("a", "b"), torch.tensor(0.5).log().item() * 3, "x", finished=True)
-    cut = Translation("a b", -1.0, ("a", "b"), torch.tensor(0.5).log().item() * 2, "x", finished=False)
-    blank = Translation("", 0.0, (), 0.0, "", finished=True)
-    assert translate_a_file.sureness(ended) == pytest.approx(0.5)
-    assert translate_a_file.sureness(cut) == pytest.approx(0.5)
-    assert translate_a_file.sureness(blank) == 1
-
-
 def test_a_mistake_is_told_in_a_line(tmp_path):
     (tmp_path / "input.txt").write_text("A dog runs.\n", encoding="utf-8")
     done = run("translate_a_file", tmp_path / "no-model", tmp_path / "input.txt", tmp_path / "out.tsv")
@@ -129,9 +119,3 @@ def test_a_mistake_is_told_in_a_line(tmp_path):
     assert done.stderr.startswith("translate_a_file: ")
     assert "there is no such model" in done.stderr
     assert "python examples/translate_a_file.py" in run("translate_a_file").stderr
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
-def test_an_example_stays_short(path):
-    if path.name != "phrase_grammar.py":  # a whole language, which no page shows
-        assert len(path.read_text(encoding="utf-8").splitlines()) < 95

@@ -8,9 +8,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.config import RecurrentConfig
-from limelight.errors import RunError, UserError
-from limelight.interop import export_huggingface, huggingface, import_model, imported
+from limelight.errors import UserError
+from limelight.interop import export_huggingface, import_model
 from limelight.interop.huggingface import width_axis
 from limelight.pipelines.load import load_translator
 from limelight.storage.model import StoredModel, load_model
@@ -191,38 +190,3 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
         import_model(folder, tmp_path / "back")
     with pytest.raises(UserError, match=r"a pickle .*, which can run code .* let transformers write the file"):
         import_model(folder, tmp_path / "back")
-
-
-def test_a_model_that_cannot_be_one_is_refused_with_every_reason(joint: Tokenizers, tmp_path: Path) -> None:
-    stored = make_stored(tmp_path / "pre", transformer(norm="pre", positions="learned", max_positions=9), joint)
-    with pytest.raises(UserError, match=r"pre: no Marian model of transformers .*norm=pre.*; .*positions=learned"):
-        export_huggingface(stored, tmp_path / "marian")
-    recurrent = make_stored(tmp_path / "recurrent", RecurrentConfig(embedding=5, hidden=7), joint)
-    with pytest.raises(UserError, match=r"model.family=recurrent"):
-        export_huggingface(recurrent, tmp_path / "marian")
-    assert not (tmp_path / "marian").exists()
-
-
-def test_what_exists_is_left_alone(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
-    before = sorted(path.name for path in folder.iterdir())
-    with pytest.raises(UserError, match=r"marian: exists already; give -o another name"):
-        export_huggingface(stored, folder)
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UserError, match=r"link: exists already"):
-        import_model(folder, tmp_path / "link")
-    assert sorted(path.name for path in folder.iterdir()) == before
-
-
-def test_what_cannot_be_written_leaves_nothing(
-    stored: StoredModel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_arguments: object, **_named: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(huggingface, "write_tokenizers", full)
-    monkeypatch.setattr(imported, "fill_model", full)
-    with pytest.raises(RunError, match=r"out: cannot be written: No space left on device; nothing is left there"):
-        export_huggingface(stored, tmp_path / "out")
-    with pytest.raises(RunError, match=r"out: cannot be written: No space left"):
-        import_model(folder, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["marian"]

@@ -15,13 +15,6 @@ def marian(**changes: object) -> dict:
     return {**_OPTIONAL, **_settings(transformer(sinusoid_layout="halves"), 31, 31), **changes}
 
 
-@pytest.mark.parametrize("tie", ["three-way", "two-way", "none"])
-@pytest.mark.parametrize("activation", ["relu", "gelu", "swish"])
-def test_a_configuration_comes_back(tie: str, activation: str) -> None:
-    config = transformer(tie=tie, activation=activation, dropout=0.25, sinusoid_layout="halves")
-    assert read_config(_OPTIONAL | _settings(config, 31, 31), "config.json") == config
-
-
 @pytest.mark.parametrize(
     ("config", "reasons"),
     [

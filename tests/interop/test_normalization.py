@@ -7,8 +7,7 @@ import sentencepiece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.interop.normalization import RULE_NAME, compiled_rules, rules
-from limelight.tokens import normalize
+from limelight.interop.vocabularies import RULE_NAME, compiled_rules
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import with_rules
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_tokenizers
@@ -24,21 +23,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, object]:
     tokenizer.save(folder)
     model = with_rules(read_stored(folder)[1], RULE_NAME, compiled_rules())
     return tokenizer, sentencepiece.SentencePieceProcessor(model_proto=model)
-
-
-def test_a_rule_leads_where_normalization_leads() -> None:
-    found = rules()
-    for spelling, wanted in list(found.items())[:: 1 + len(found) // 1000]:
-        assert normalize(f"|{spelling}|") == normalize(f"|{wanted}|") == f"|{wanted}|"
-        assert spelling != wanted
-    assert found["e\u0301"] == "é"
-    assert found["\u212b"] == "Å"
-    assert found["\u3000"] == found["▁"] == " "
-    # three spellings of one Vietnamese letter, and of a Korean syllable
-    assert found["o\u0323\u0302"] == found["o\u0302\u0323"] == found["\u1ecd\u0302"] == found["ô\u0323"] == "ộ"
-    assert found["\u1112\u1161\u11ab"] == found["\ud558\u11ab"] == "한"
-    assert "\u00a0" not in found
-    assert "ﬁ" not in found
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

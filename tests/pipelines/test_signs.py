@@ -3,7 +3,6 @@
 import pytest
 
 import limelight
-from benchmarks.robustness import sign_fault, sign_sentences
 
 SIGNS = ["❤️", "東京", "🎉🎉", "👩‍👩‍👧", "x̂", "Łódź", "日", "♞"]
 
@@ -21,8 +20,7 @@ def test_each_sign_is_in_the_translation_once(translator: limelight.Translator) 
 
 
 def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:
-    drawn = sign_sentences("de", 42, seed=11)
-    found = translator.translate([each.text for each in drawn], source_lang="de", target_lang="en", beam_size=1)
-    wrong = [each.text for each, output in zip(drawn, found, strict=True) if sign_fault(each, output.text)]
-    warned = [each.source for each in found if "sign lost" in each.warnings]
-    assert set(wrong) <= set(warned)
+    texts = {f"Das Zeichen {sign} stand gestern {place}.": sign for sign in SIGNS for place in ("dort", "an der Tür")}
+    found = translator.translate(list(texts), source_lang="de", target_lang="en", beam_size=1)
+    lost = [each for each in found if each.text.count(texts[each.source]) < 1]
+    assert all("sign lost" in each.warnings for each in lost)

@@ -1,24 +1,28 @@
-"""`limelight attention`."""
+"""`limelight attention`, `align` and `heads`."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option, refuse
+from limelight.cli.corpora import corpora
+from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
 from limelight.cli.outcome import command, note, wrote
-from limelight.cli.output import can_show, show
+from limelight.cli.output import can_show, lines_to, show
 from limelight.errors import UserError, shown
 
 if TYPE_CHECKING:
     from limelight.inspection import AttentionMap
 
-EXAMPLES = """
+ATTENTION = """
   limelight attention --model runs/en-de "A dog runs on the grass."
   limelight attention --model runs/en-de "A dog." --kind encoder_self
   limelight attention --model runs/en-de "A dog runs." \\
@@ -79,7 +83,7 @@ class View:
             save(seen, output, kind=kind, layer=self.layer, heads=self.head, theme=theme)
 
 
-@command("attention", EXAMPLES)
+@command("attention", ATTENTION)
 def attention(
     *,
     sentence: str = argument("The source sentence, or the text that a language model reads.", "SENTENCE", ...),
@@ -133,3 +137,106 @@ def attention(
                     )
     if output is not None:
         wrote(output)
+
+
+ALIGN = """
+  limelight align pairs.tsv --from en --to de
+  limelight align test.en test.de --model runs/en-de -o test.align
+  limelight align pairs.tsv --from en --to de --tokenize --json
+"""
+CHUNK = 2000
+"""Pairs that are in memory at a time."""
+
+
+@command("align", ALIGN)
+def align(
+    *,
+    files: list[str] = argument(
+        "Sentence pairs: one file with both sides (.tsv, .jsonl, .tmx, ...), or two files line by line.", "FILE...", ...
+    ),
+    model: options.Words = options.ONE_MODEL,
+    source_lang: str = options.FROM,
+    target_lang: str = options.TO,
+    tokenize: bool = flag("Divide the texts into words and signs. Default: tokens are separated by spaces."),
+    as_json: bool = flag("Print one JSON object per line, with the words.", "--json"),
+    output: options.Files = options.OUTPUT,
+    machine: Machine,
+) -> None:
+    """Align the words of sentence pairs.
+
+    Prints a line of links `i-j` for each pair: source word i, target word j, counted from 0 (Pharaoh format). The links
+    of both directions are combined, if the model has both.
+    """
+    if len(files) > 2:
+        raise UserError(f"{len(files)} files: give one file with both sides, or two files")
+    folders, configs = find_models(model, bundled=True, one="words are aligned with one")
+    [corpus] = corpora(files, source_lang, target_lang, "FILE")
+    from limelight.config import directions_of, find_direction, known_languages, sides_of
+    from limelight.formats import read_pairs
+    from limelight.formats.lines import chunks
+    from limelight.text.words import words_and_signs
+
+    languages = known_languages(corpus)
+    direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
+    pairs, divide = read_pairs(corpus.files, *sides_of(corpus)), words_and_signs if tokenize else str.split
+    translator = open_translator(folders, machine, brief=True)
+    from limelight.pipelines.align import PairError
+
+    with lines_to(output) as write:
+        for some in chunks(pairs, CHUNK):
+            words = [(divide(pair.source), divide(pair.target)) for pair in some]
+            try:
+                found = translator.aligner.align(words, direction)
+            except PairError as error:
+                raise UserError(f"{some[error.number - 1].place}: {error.reason}") from None
+            for (source, target), links in zip(words, found, strict=True):
+                values = {"source": source, "target": target, "links": links}
+                write(json.dumps(values, ensure_ascii=False) if as_json else " ".join(f"{i}-{j}" for i, j in links))
+
+
+HEADS = """
+  limelight heads --model runs/en-de --test test.en test.de
+  limelight heads --model runs/en-de --test test.tsv --json > heads.json
+  limelight heads --model runs/en-de --test test.tsv --keep
+"""
+
+
+@command("heads", HEADS)
+def heads(
+    *,
+    test: list[str] = options.TEST,
+    model: options.Words = options.ONE_MODEL,
+    sentences: int = option("Maximum number of pairs; of more, every n-th is taken.", "N", 500, min=1),
+    keep: bool = flag("Store the roles in the model folder, so that the page shows them (page of `limelight serve`)."),
+    as_json: bool = options.AS_JSON,
+    source: str = options.FROM,
+    target: str = options.TO,
+    quiet: bool = options.QUIET,
+    machine: Machine,
+) -> None:
+    """Show for each attention head of a translation model what it attends to, and how much it matters.
+
+    Prints a line for each head of encoder, decoder and cross-attention: its role, the token on which most of its weight
+    is (the previous or next one, the end, a rare word, or the source word that is translated), and the change of the
+    loss if the head is switched off. Measured on sentence pairs, whose translations are forced.
+    """
+    folders, configs = find_models(model, bundled=True, one="the heads of one are measured", pairs=True)
+    groups = read_tests(test, configs, (source, target))
+    translator = open_translator(folders, machine)
+    from limelight.evaluation.heads import study_heads
+    from limelight.screen import Display
+
+    with Display(quiet=quiet) as display:
+        count = partial(display.count, "head")
+        study = study_heads(translator, groups, sentences=sentences, origin={"model": folders[0]}, show=count)
+    if keep:
+        from limelight.files import writing
+        from limelight.storage.layout import ROLES, find_model
+        from limelight.storage.tables import save_table
+
+        path = find_model(folders[0]) / ROLES
+        files = [Path(file).name for file in study.provenance["test_files"]]
+        with writing(path, "give a copy of the model folder"):
+            save_table(path, study.stored_roles(), {"test": files})
+        wrote(path)
+    show(study.to_json() if as_json else study.table())

@@ -73,8 +73,8 @@ def calibrate(
 ) -> None:
     """Make the confidences of a model true, and choose its heads for word alignment.
 
-    The confidence of a word or a sentence, from 0 to 1, is in `limelight translate --json` and on the page. This
-    command fits it on sentence pairs: of the words with a confidence of 0.8, four fifths should then be right. It also
+    The confidence of a translation, from 0 to 1, is in `limelight translate --json` and on the page. This command fits
+    it on sentence pairs: of the translations with a confidence of 0.8, four fifths should then be good ones. It also
     chooses the attention heads that align words best, for `limelight align`. `limelight train` does both at its end;
     repeat it with text of your own subject, or for a model that was imported. Both are stored in the model folder, and
     its weights stay as they are.

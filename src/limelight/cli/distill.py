@@ -156,7 +156,9 @@ SEED = 1
 
 @command("back-translate", BACK_TRANSLATE_EXAMPLES)
 def back_translate(*, making: Making, sample: bool = options.SAMPLE, drawing: options.Drawing) -> None:
-    """Make training text of target text, with a model of the reverse direction (back-translation).
+    """Translate text of the target language into the source language, to train on (back-translation).
+
+    The model is one of the reverse direction: for training en-de, it translates de-en.
 
     After an interruption, the same command continues.
     """

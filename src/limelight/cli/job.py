@@ -42,14 +42,14 @@ class Job:
     output: str | None = option("Output file, or OUT/ for many. Default: standard output.", "FILE", None, "--output -o")
     as_json: bool = options.AS_JSON_LINES
     lines: bool = flag("Translate each line as one sentence. Default: split lines into sentences.")
-    no_guards: bool = flag("Return the result of the first search: no checks, no second search.")
+    no_guards: bool = flag("Do not check translations for losses (numbers, tags, loops), and do not search again.")
     no_pivot: bool = options.NO_PIVOT
     formality: str = option(
-        "Form of address, for a model trained with it: formal or informal; prefer_formal and so on: if it is.",
+        "Form of address: formal or informal, for a model trained with it; prefer_formal or prefer_informal for any.",
         "FORM",
         "",
     )
-    domain: str = option("Domain of the text, for a model trained with its tag.", "NAME", "")
+    domain: str = option("Domain of the text, such as law, for a model trained with this tag.", "NAME", "")
     n_best: int = option("Number of translations per line, as `number ||| text ||| score`.", "N", 1, min=1)
     search: options.Search
     no_repeat_ngram: int | None = option("Forbid repeated n-grams of N tokens.", "N", panel=SEARCH, min=1)

@@ -34,7 +34,9 @@ QUIET: Any = flag("Show no progress.", "--quiet -q")
 PRECISION: Any = option(
     "Precision of matrix products: int8 (fastest on a CPU), bf16, or fp32. Default: by model and machine.", "P"
 )
-SHORTLIST: Any = flag("Compute logits of a lexical shortlist only; see `limelight shortlist`.")
+SHORTLIST: Any = flag(
+    "Compute only target tokens of the lexical shortlist, which is faster; see `limelight shortlist`."
+)
 NO_PIVOT: Any = flag("Refuse languages that the model only connects through another one, instead of translating twice.")
 BATCH_TOKENS: Any = option(
     "Batch size in source tokens times hypotheses; bounds the memory.", "N", 16384, "--batch-tokens", min=1
@@ -59,8 +61,8 @@ TEST: Any = option(
     "Sentence pairs that the model was not trained on, in the formats of `limelight train`.", SEVERAL, ...
 )
 GENERAL: Any = option(
-    "Parallel text of other subjects, which the new model should not forget. Default: the text that the folder of the "
-    "model keeps.",
+    "Parallel text of other subjects, which the new model should not forget. Default: the text that the "
+    "folder of the model keeps.",
     SEVERAL,
     panel=TEXT,
 )

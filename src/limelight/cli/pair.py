@@ -32,8 +32,8 @@ def pair(
     source: Path = argument("A document, or a folder.", "SOURCE", ...),
     target: Path = argument("Its translation, or a folder with translations of the same names.", "TARGET", ...),
     output: Path = option("The pairs: a .tmx, .tsv or .jsonl file.", "FILE", ..., "--output -o"),
-    source_lang: str = option("Source language. Default: told from the text.", "LANG", "", "--from --source"),
-    target_lang: str = option("Target language. Default: told from the text.", "LANG", "", "--to --target"),
+    source_lang: str = option("Source language. Default: detected in the text.", "LANG", "", "--from --source"),
+    target_lang: str = option("Target language. Default: detected in the text.", "LANG", "", "--to --target"),
     threshold: float = option("Confidence, from 0 to 1, that a pair needs.", "X", 0.5, min=0, max=1),
     model: str | None = option(
         "Run or model folder whose translations are compared, too. Default: the bundled model, if it has the "

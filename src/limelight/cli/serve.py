@@ -65,7 +65,7 @@ def serve(
     ),
     cors: options.Words = option("Origin whose pages may call the service; * is all.", "ORIGIN", panel=ACCESS),
     allowed_host: options.Words = option(
-        "Name under which a service without keys is reached; * is any. Addresses and localhost always are.",
+        "Host name that requests may name where there are no keys; * is any. IP addresses and localhost always may.",
         "NAME",
         panel=ACCESS,
     ),

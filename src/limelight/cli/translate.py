@@ -1,20 +1,31 @@
-"""`limelight translate`."""
+"""`limelight translate`: lines, documents, and many files or one by several processes."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from limelight.cli.arguments import refuse
 from limelight.cli.job import Job
+from limelight.cli.models import resolved_precision
 from limelight.cli.outcome import command, note
 from limelight.cli.output import SENTENCES, Write, file_or_text, greet, lines_to, live_lines_of
-from limelight.errors import UserError, counted
+from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
-    from limelight.corpus.worker import Done
+    from limelight.corpus.pool import Engine
+    from limelight.corpus.translate import Report
+    from limelight.corpus.worker import Done, WorkerSettings
+    from limelight.pipelines.job import Text
+    from limelight.pipelines.translation import Translation
 
 EXAMPLES = """
   limelight translate --model runs/en-de "A dog runs."
@@ -45,12 +56,8 @@ def translate(*, job: Job) -> None:
     if job.mbr is not None:
         refuse({str(file): documents}, "--mbr: this is for lines")
     if job.is_corpus:
-        from limelight.cli.corpus import translate_corpus
-
         translate_corpus(job)
     elif documents and file is not None:
-        from limelight.cli.documents import translate_documents
-
         translate_documents(job, file)
     else:
         _translate_lines(job, file, text)
@@ -83,8 +90,6 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     with lines_to(job.file) as write:
         found = None
         if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
-            from limelight.cli.corpus import by_processes
-
             texts, found = by_processes(texts, job, file)
         if found is None:
             brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
@@ -105,10 +110,10 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
             found = (
                 Done(as_lines(each, number, job.form), each.warnings, each.confidence) for number, each in numbered
             )
-        _write(found, write, job.form)
+        _write_lines(found, write, job.form)
 
 
-def _write(found: Iterator[Done], write: Write, form: str) -> None:
+def _write_lines(found: Iterator[Done], write: Write, form: str) -> None:
     """Write the lines of each text; afterwards report how many have warnings or a low confidence."""
     from limelight.pipelines.translation import LOW_CONFIDENCE
 
@@ -125,3 +130,170 @@ def _write(found: Iterator[Done], write: Write, form: str) -> None:
         note(f"warnings, of {counted(count, 'line')}: {listed}; --json names those of each line")
     if low and form != "json":
         note(f"{low:,} of {counted(count, 'line')} unsure (confidence below {LOW_CONFIDENCE}); --json names them")
+
+
+def translate_documents(job: Job, path: Path) -> None:
+    """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out."""
+    from limelight.documents.folder import translate_folder
+    from limelight.documents.translate import Work, translate_document
+    from limelight.formats.registry import Options
+    from limelight.pipelines.codec import choose_direction
+    from limelight.screen import Display
+
+    assert job.file is not None
+    given = {name: value for name, value in job.asked.items() if name not in ("lines", "n_best", "batch_tokens")}
+    given |= {"glossary": job.terms(), "memory": job.segments, "detected": not job.source_lang}
+    if given["protect"] is None:
+        given["protect"] = True  # also with a model that was not trained with placeholders
+    direction = job.source_lang, job.target_lang
+    made_of, translator = job.made_of(), job.translator()
+
+    def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
+        options = translator.options(**{**given, "source_lang": source or job.source_lang})
+        return translator.run(translator.jobs(texts, options), job.batch_tokens)
+
+    def detect(text: str) -> str:
+        pivots = () if job.no_pivot else translator.pivots
+        chosen = choose_direction(translator.directions, translator.detector, text, *direction, pivots)
+        return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
+
+    with lines_to(job.report) if job.report else nullcontext() as write, Display() as display:
+        # the report is refused now if it cannot be written
+        work = Work(
+            translate,
+            Options(*direction, job.everything),
+            settings=made_of,
+            detect=detect,
+            progress=lambda file, done, units: display.count(f"{file}: segment", done, units),
+        )
+        found = (translate_folder if path.is_dir() else translate_document)(path, job.file, work)
+        if write is not None:
+            for row in found.rows():
+                write(row)
+    for line in found.summary():
+        note(line)
+    rows = len(found.notes) + len(found.left_out)
+    if job.report:
+        note(f"the report is in {job.report}: {counted(rows, 'row')}")
+    elif rows:
+        note(f"--report FILE writes a table of all of it: {counted(rows, 'row')}")
+    if found.failed:
+        raise RunError(f"{counted(len(found.failed), 'file')} could not be translated")
+
+
+ENOUGH = 4000
+"""Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
+
+
+def translate_corpus(job: Job) -> None:
+    """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
+    from limelight.corpus.pool import TIMEOUT
+    from limelight.corpus.translate import CorpusJob
+    from limelight.corpus.translate import translate_corpus as translate_files
+    from limelight.screen import Display
+
+    output = job.output or ""
+    if not job.inputs or not output or "://" in output or Path(output).is_file():
+        raise UserError(
+            f"{counted(len(job.inputs or ()), 'input')} and -o {output or '(none)'}: many files need inputs (files, "
+            "folders or URLs) and a local folder for their translations, -o OUT/; a text of several words is written "
+            "in quotes"
+        )
+    if job.form != "text":
+        raise UserError(
+            "--json and --n-best are for one file: of many the translations are written, in their own format"
+        )
+    if job.sample and job.drawing.seed is None:
+        raise UserError("--sample over many files needs --seed N")
+    workers, settings = _settings(job)
+    machine = replace(job.machine, device=settings.device, threads=None)
+    precision, _ = resolved_precision(job.found[0][0], machine, job.precision)
+    settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
+    made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
+    inputs, part = tuple(job.inputs), _part(job.shard)
+    files = CorpusJob(inputs, Path(output), made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
+    with Display() as display:
+
+        def show(report: Report, count: int) -> None:
+            speed = f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s"
+            display.count("file", report.files, count, speed)
+
+        report = translate_files(files, _engine(job.engine, settings, workers), show)
+    for line in report.lines():
+        note(line)
+    if report.faults:
+        raise RunError(f"{counted(len(report.faults), 'file')} could not be read to the end; all others are finished")
+
+
+def by_processes(
+    lines: Iterator[str | None], job: Job, file: Path | None
+) -> tuple[Iterator[str | None], Iterator[Done] | None]:
+    """What each line became, translated by several processes; None if one process should do it: for
+    short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
+    if job.workers is None:
+        alone = job.protect or job.glossary or job.memory or job.sample
+        if alone or file is None or not file.is_file() or not _forks(job.machine.device) or _cores() < 2:
+            return lines, None
+        some = list(islice(lines, ENOUGH))
+        lines = chain(some, lines)
+        if len(some) < ENOUGH:
+            return lines, None
+    from limelight.corpus.translate import translate_lines
+
+    workers, settings = _settings(job)
+    return lines, translate_lines(lines, _engine(None, settings, workers), workers)
+
+
+def _settings(job: Job) -> tuple[int, WorkerSettings]:
+    """The number of workers, and how each opens the model."""
+    from limelight.corpus.worker import WorkerSettings
+
+    machine = job.machine
+    workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
+    device = "cpu" if _forks(machine.device) else machine.device
+    threads = machine.threads or max(1, _cores() // workers)
+    memory = next(((str(each.path), each.name) for each in job.segments.indexes), ()) if job.segments else ()
+    return workers, WorkerSettings(
+        job.found[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
+        memory,
+    )  # fmt: skip
+
+
+def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
+    if name != "ray":
+        from limelight.corpus.pool import Processes
+
+        return Processes(settings, shares=settings.device == "cpu" and sys.platform == "linux")
+    from importlib.util import find_spec
+
+    if find_spec("ray") is None:
+        raise UserError(
+            "--engine ray needs Ray: pip install 'limelight[ray]'; on one machine --workers N needs nothing"
+        )
+    from limelight.corpus.ray_actors import Actors
+
+    return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0)
+
+
+def _part(text: str | None) -> tuple[int, int]:
+    """Parse `2/8`. Raises `UserError` for anything else."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise UserError(f"--shard {text}: give I/N, the I-th of every N files, with I from 1 to N, as 2/8")
+    return int(match[1]), int(match[2])
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _forks(device: str | None) -> bool:
+    """Whether workers are forked: on a CPU under Linux. GPUs are detected by device files, because importing torch
+    takes seconds."""
+    return sys.platform == "linux" and (device == "cpu" or (device in (None, "auto") and not _gpus(device)))
+
+
+def _gpus(device: str | None) -> int:
+    if device not in (None, "auto", "cuda"):
+        return 0
+    return len(list(Path("/dev").glob("nvidia[0-9]*"))) or int(Path("/dev/kfd").exists())

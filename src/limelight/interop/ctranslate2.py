@@ -33,9 +33,6 @@ from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
 if TYPE_CHECKING:
     from ctranslate2.specs import TransformerSpec
 
-QUANTIZATIONS = (
-    "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16",
-)  # fmt: skip
 MAX_POSITIONS = 1024
 """Number of positions for a model with sinusoids; by default CTranslate2 truncates longer sources."""
 NEVER = -1e4

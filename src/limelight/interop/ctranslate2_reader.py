@@ -20,8 +20,7 @@ from torch import Tensor
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
-from limelight.interop.folders import read_card
-from limelight.interop.imported import Imported
+from limelight.interop.folders import Imported, read_card
 from limelight.interop.names import CTRANSLATE2, configured, names_in, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,

@@ -22,8 +22,7 @@ from torch import Tensor
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, naming_damage, read, read_buffer, read_text, require_bounded
-from limelight.interop.folders import read_card
-from limelight.interop.imported import Imported
+from limelight.interop.folders import Imported, read_card
 from limelight.interop.names import MARIAN, Rows, configured, names_in, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
