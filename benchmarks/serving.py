@@ -1,15 +1,12 @@
-"""The service under load: requests a second and latencies for 1 to 128 clients, beside simpler services of one model.
+"""The service under load: requests a second and latencies for 1 to 128 clients.
 
     make bench-serve MODEL=folder
     python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
     python -m benchmarks.serving --model folder --beside         # sentences beside pages, in CPU time of the engine
     python -m benchmarks.serving --model folder --worst 4        # what a client feels of another one's worst request
 
-Services, each in processes of its own: `limelight` (`limelight serve`); `one at a time` (the same model, a text after
-another); `ctranslate2` (the exported model behind the smallest application, with its own choice of `compute_type`). A
-service that cannot be had is reported. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
-Answers are compared with what the model says alone, and CTranslate2's, whose numbers are its own, with what it said
-first.
+The service runs in processes of its own. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
+Answers are compared with what the model says alone.
 """
 
 import argparse
@@ -20,7 +17,6 @@ import random
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
@@ -38,7 +34,6 @@ from limelight.serving.limits import Limits
 from limelight.serving.pool import WIDTH
 
 ROOT = Path(__file__).parents[1]
-NAMES = ("limelight", "one at a time", "ctranslate2")
 SHORT = [
     "A dog runs across the yard.",
     "Two children play in the snow.",
@@ -63,7 +58,6 @@ class Load(NamedTuple):
     """What was measured with so many clients."""
 
     load: str
-    service: str
     clients: int
     per_second: float
     p50: float
@@ -102,9 +96,7 @@ class Client:
         return str(answer["translatedText"])
 
 
-async def measure(
-    name: str, port: int, target: str, expected: dict[str, str], seconds: float, load: str, *, clients: int
-) -> Load:
+async def measure(port: int, target: str, expected: dict[str, str], seconds: float, load: str, *, clients: int) -> Load:
     """So many clients, each sending its next text when it has its answer."""
     texts, latencies, wrong = LOADS[load], list[float](), 0
     end = time.perf_counter() + seconds
@@ -123,7 +115,7 @@ async def measure(
     await asyncio.gather(*(work(number) for number in range(clients)))
     spent = time.perf_counter() - begin
     p99 = quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
-    return Load(load, name, clients, len(latencies) / spent, median(latencies), p99, len(latencies), wrong)
+    return Load(load, clients, len(latencies) / spent, median(latencies), p99, len(latencies), wrong)
 
 
 def beside_pages(model: str, target: str) -> str:
@@ -167,7 +159,7 @@ def beside_pages(model: str, target: str) -> str:
     return table(head, [[clients, *map(round, both), both[1] / both[0]] for clients, *both in rows])
 
 
-# ---- the services
+# ---- the service
 
 
 @contextmanager
@@ -194,73 +186,9 @@ def started(command: list[str], port: int) -> Iterator[int]:
             process.wait(30)
 
 
-def command_of(name: str, model: str, target: str, port: int, engines: int) -> list[str]:
-    if name == "limelight":
-        served = ["serve", "--model", model, "--port", str(port), "--engines", str(engines), "--quiet"]
-        return [sys.executable, "-m", "limelight", *served]
-    return [sys.executable, "-m", "benchmarks.serving", "--app", name, "--model", model, "--target", target,
-            "--port", str(port), "--engines", str(engines)]  # fmt: skip
-
-
-def simple_app(name: str, model: str, target: str, engines: int) -> Any:
-    """The smallest application around a model: a text after another, or CTranslate2's own batching of one request."""
-    from starlette.applications import Starlette
-    from starlette.concurrency import run_in_threadpool
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse
-    from starlette.routing import Route
-
-    translate = one_at_a_time(model, target) if name == "one at a time" else with_ctranslate2(model, target, engines)
-
-    async def answer(request: Request) -> JSONResponse:
-        asked = await request.json()
-        return JSONResponse({"translatedText": await run_in_threadpool(translate, asked["q"])})
-
-    async def ready(request: Request) -> JSONResponse:
-        return JSONResponse({})
-
-    return Starlette(routes=[Route("/translate", answer, methods=["POST"]), Route("/api/v1/health/ready", ready)])
-
-
-def one_at_a_time(model: str, target: str) -> Any:
-    import torch
-
-    from limelight.pipelines.load import load_translator
-
-    torch.set_num_threads(1)
-    translator, lock = load_translator(model), threading.Lock()
-
-    def translate(text: str) -> str:
-        with lock:
-            return translator.translate(text, source_lang="en", target_lang=target).text
-
-    return translate
-
-
-def with_ctranslate2(model: str, target: str, workers: int) -> Any:
-    import ctranslate2
-
-    from limelight.interop.ctranslate2 import export_ctranslate2
-    from limelight.pipelines.load import load_translator
-    from limelight.storage.model import load_model
-    from limelight.text.sentences import split_sentences
-
-    folder = Path(tempfile.mkdtemp()) / "ct2"
-    export_ctranslate2(load_model(model), folder)
-    ours = load_translator(model)
-    source, pieces_of = ours.tokenizers.source, ours.tokenizers.target
-    theirs = ctranslate2.Translator(str(folder), inter_threads=workers, intra_threads=1, compute_type="auto")
-    beam = ours.config.beam_size
-    ids = {piece: number for number, piece in enumerate(pieces_of.pieces(range(pieces_of.size)))}
-
-    def translate(text: str) -> str:
-        apart = split_sentences(text, "en")
-        prepared = ours.prepare(list(apart.texts), source_lang="en", target_lang=target)
-        rows = [source.pieces(each.request.source[:-1]) for each in prepared if each.request is not None]
-        found = theirs.translate_batch(rows, beam_size=beam)
-        return apart.join([pieces_of.decode([ids[piece] for piece in each.hypotheses[0]]) for each in found])
-
-    return translate
+def command_of(model: str, port: int, engines: int) -> list[str]:
+    served = ["serve", "--model", model, "--port", str(port), "--engines", str(engines), "--quiet"]
+    return [sys.executable, "-m", "limelight", *served]
 
 
 # ---- the worst request
@@ -344,7 +272,7 @@ def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
     first = {name: values[0] for name, values in CHOICES.items()}
     waiting = [{**first, name: value} for name, values in CHOICES.items() for value in values[name != "kind" :]]
     worst, url = (0.0, first), f"http://127.0.0.1:{port}"
-    command = [*command_of(NAMES[0], model, "de", port, 1), "--host", "0.0.0.0", "--no-keys", "--deadline", "3600"]
+    command = [*command_of(model, port, 1), "--host", "0.0.0.0", "--no-keys", "--deadline", "3600"]
     with started(command, port):
         while time.monotonic() < end:
             name = draw.choice(list(CHOICES))
@@ -361,53 +289,33 @@ def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
 # ---- the whole
 
 
-def expected_of(name: str, model: str, target: str, port: int) -> dict[str, str]:
-    """What each text becomes: said by the model alone, or for CTranslate2 by the service before there is any load."""
-    texts = [text for of_size in LOADS.values() for text in of_size]
-    if name != "ctranslate2":
-        translate = one_at_a_time(model, target)
-        return {text: translate(text) for text in texts}
-
-    async def ask() -> dict[str, str]:
-        async with Client(port, target) as client:
-            return {text: await client.translate(text) for text in texts}
-
-    return asyncio.run(ask())
-
-
 def measure_all(options: argparse.Namespace) -> dict[str, Any]:
-    rows, missing = list[Load](), dict[str, str]()
+    import torch
+
+    from limelight.pipelines.load import load_translator
+
     load_average = os.getloadavg()[0]  # of others, before there is any of ours
-    for number, name in enumerate(options.services):
-        port = options.port + number
-        command = command_of(name, options.model, options.target, port, options.engines)
-        try:
-            with started(command, port):
-                expected = expected_of(name, options.model, options.target, port)
-                ask = partial(measure, name, port, options.target, expected, options.seconds)
-                for load, clients in product(options.loads, options.clients):
-                    rows.append(asyncio.run(ask(load, clients=clients)))
-                    print(cells(rows[-1]), flush=True)
-        except Exception as error:
-            missing[name] = f"{type(error).__name__}: {error}"
-            print(f"{name}: missing ({missing[name]})", flush=True)
-    return {
-        "load_average": load_average,
-        "engines": options.engines,
-        "rows": [row._asdict() for row in rows],
-        "missing": missing,
-    }
+    torch.set_num_threads(1)
+    translator = load_translator(options.model)
+    texts = [text for of_size in LOADS.values() for text in of_size]
+    expected = {text: translator.translate(text, source_lang="en", target_lang=options.target).text for text in texts}
+    rows = list[Load]()
+    with started(command_of(options.model, options.port, options.engines), options.port) as port:
+        for load, clients in product(options.loads, options.clients):
+            asking = measure(port, options.target, expected, options.seconds, load, clients=clients)
+            rows.append(asyncio.run(asking))
+            print(cells(rows[-1]), flush=True)
+    return {"load_average": load_average, "engines": options.engines, "rows": [row._asdict() for row in rows]}
 
 
 def cells(load: Load) -> list[object]:
     times = (round(1000 * load.p50), round(1000 * load.p99))
-    return [load.load, load.service, load.clients, load.per_second, *times, load.requests, load.wrong]
+    return [load.load, load.clients, load.per_second, *times, load.requests, load.wrong]
 
 
 def table_of(found: dict[str, Any]) -> str:
-    head = ["request", "service", "clients", "requests a second", "p50, ms", "p99, ms", "requests", "wrong"]
-    lines = [table(head, [cells(Load(**row)) for row in found["rows"]]), ""]
-    return "\n".join([*lines, *(f"{name}: missing. {reason}" for name, reason in found["missing"].items())])
+    head = ["request", "clients", "requests a second", "p50, ms", "p99, ms", "requests", "wrong"]
+    return table(head, [cells(Load(**row)) for row in found["rows"]])
 
 
 def main() -> None:
@@ -416,25 +324,17 @@ def main() -> None:
     parser.add_argument("--target", default="de")
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
-    parser.add_argument("--services", nargs="+", default=NAMES, choices=NAMES)
     parser.add_argument("--loads", nargs="+", default=list(LOADS), choices=list(LOADS))
     parser.add_argument("--engines", type=int, default=1)
     parser.add_argument("--beside", action="store_true", help="only sentences beside pages")
     parser.add_argument("--worst", type=float, default=0.0, help="only the worst request, for so many minutes")
     parser.add_argument("--port", type=int, default=8470)
-    parser.add_argument("--app", choices=NAMES[1:3], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.beside:
         print(beside_pages(options.model, options.target))
         return
     if options.worst:
         worst_request(options.model, options.port, options.worst)
-        return
-    if options.app:
-        import uvicorn
-
-        app = simple_app(options.app, options.model, options.target, options.engines)
-        uvicorn.run(app, port=options.port, log_level="warning")
         return
     found = measure_all(options)
     report("serving", f"serving --model {Path(options.model).name}", table_of(found), **found)
