@@ -58,9 +58,9 @@ class Scripted(Translator):
     def options(self, **asked: Any) -> Options:
         return replace(super().options(**{"protect": True, "guards": False, **asked}), detected=False)
 
-    def constraints(self, include: Sequence[Sequence[str]], exclude: Sequence[str]) -> Constraints:
-        self.demanded += [(forms[:3], len(forms)) for forms in include]
-        return Constraints(tuple(Phrase(((5,),)) for _ in include))
+    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
+        self.demanded += [(forms[:3], len(forms)) for forms in phrases]
+        return Constraints(tuple(Phrase(((5,),)) for _ in phrases))
 
     def engine(self, **_: Any) -> Engine:
         return Silent()

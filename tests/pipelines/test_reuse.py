@@ -50,14 +50,7 @@ def test_what_is_like_a_text_is_shown_and_changes_nothing(translator: Translator
     assert (match.source, match.target, match.similarity) == (CLOSED, PAIRS[CLOSED], pytest.approx(5 / 6))
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"target_lang": "fr"},
-        {"target_lang": "de", "prefix": "Die"},
-        {"target_lang": "de", "must_not_include": ["Apotheke"]},
-    ],
-)
+@pytest.mark.parametrize("options", [{"target_lang": "fr"}, {"target_lang": "de", "prefix": "Die"}])
 def test_other_directions_and_forced_words_are_searched(
     translator: Translator, memory: TranslationMemory, options: dict[str, object]
 ) -> None:

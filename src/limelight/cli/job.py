@@ -56,9 +56,6 @@ class Job:
     repetition_penalty: float | None = option(
         "Multiply the log-probability of tokens that occurred before by P.", "P", panel=SEARCH, min=1
     )
-    must_not_include: options.Words = option(
-        "Phrase that no translation may contain. Can be repeated.", "PHRASE", panel=SEARCH
-    )
     batch_tokens: int = options.BATCH_TOKENS
     precision: options.Precision = options.PRECISION
     shortlist: bool = options.SHORTLIST
@@ -146,7 +143,7 @@ class Job:
                 pattern(each)
         names = (
             *("source_lang", "target_lang", "lines", "formality", "domain", "no_repeat_ngram"),
-            *("repetition_penalty", "must_not_include", "batch_tokens"),
+            *("repetition_penalty", "batch_tokens"),
         )
         return {
             **self.search.given(),

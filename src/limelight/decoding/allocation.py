@@ -6,8 +6,8 @@ So a hypothesis that already contains a phrase does not compete with those that 
 as in Hu et al. 2019. A hypothesis ends only when it contains all phrases.
 
 Different from the paper: a hypothesis that cannot complete its phrases within the length limit is not a candidate, and
-one that certainly can is always kept. So all phrases are contained with every beam size, unless excluded phrases or
-rules forbid them.
+one that certainly can is always kept. So all phrases are contained with every beam size, unless rules
+forbid them.
 """
 
 from collections.abc import Sequence

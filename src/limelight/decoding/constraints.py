@@ -1,10 +1,10 @@
-"""Lexical constraints: phrases that a hypothesis has to contain, or must not contain.
+"""Lexical constraints: phrases that a hypothesis has to contain.
 
 A phrase may have several forms (`lamp`, `lamps`), of which one is enough. A hypothesis contains a phrase if the tokens
 of a form are consecutive in it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from limelight.errors import UserError
@@ -25,10 +25,9 @@ class Phrase(NamedTuple):
 
 
 class Constraints(NamedTuple):
-    """Phrases that the output of a request has to contain, and phrases that it must not contain."""
+    """Phrases that the output of a request has to contain."""
 
     include: tuple[Phrase, ...] = ()
-    exclude: tuple[tuple[int, ...], ...] = ()
 
     @property
     def length(self) -> int:
@@ -40,32 +39,20 @@ class Constraints(NamedTuple):
         """The tokens of all phrases to include."""
         return {token for phrase in self.include for form in phrase.forms for token in form}
 
-    def checked(self, end_id: int, output_size: int) -> "Constraints":
-        """The constraints without forms that contain an excluded phrase. Raises `UserError` for a phrase without any
-        possible form."""
+    def check(self, end_id: int, output_size: int) -> None:
+        """Raise `UserError` for too many phrases or forms, and for tokens that cannot occur."""
         if len(self.include) > MAX_PHRASES:
             raise UserError(f"{len(self.include)} phrases to include: the maximum is {MAX_PHRASES}")
-        for run in (*self.exclude, *(form for phrase in self.include for form in phrase.forms)):
+        for run in (form for phrase in self.include for form in phrase.forms):
             if not run:
-                raise UserError("a phrase to include or exclude has no tokens")
+                raise UserError("a phrase to include has no tokens")
             if min(run) < 0 or max(run) >= output_size or end_id in run:
                 raise UserError(
                     f"a phrase has the ids {', '.join(map(str, run))}: a token is an id from 0 to {output_size - 1} "
                     f"other than {end_id}, the end"
                 )
-        possible = []
-        for phrase in self.include:
-            forms = tuple(form for form in phrase.forms if not any(contains(form, run) for run in self.exclude))
-            if not forms or len(forms) > MAX_FORMS:
-                fault = "contains an excluded phrase" if not forms else f"has more than {MAX_FORMS} forms"
-                raise UserError(f"a phrase to include {fault}: give other forms")
-            possible.append(phrase._replace(forms=forms))
-        return self._replace(include=tuple(possible))
-
-
-def contains(tokens: Sequence[int], run: Sequence[int]) -> bool:
-    """Whether `run` is a contiguous subsequence of `tokens`."""
-    return any(tuple(tokens[place : place + len(run)]) == tuple(run) for place in range(len(tokens) - len(run) + 1))
+        if not all(0 < len(phrase.forms) <= MAX_FORMS for phrase in self.include):
+            raise UserError(f"a phrase to include has from 1 to {MAX_FORMS} forms: give others")
 
 
 State = tuple[int, ...] | None

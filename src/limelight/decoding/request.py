@@ -206,13 +206,12 @@ class Request:
     substream: tuple[int, ...] = ()
     """Selects the random stream for the sampling seed: requests with the same seed have different ones."""
     constraints: Constraints = FREE
-    """Phrases to include and to exclude. A forced prefix may contain excluded ones."""
+    """Phrases to include."""
 
     @property
     def limit(self) -> int:
         """Maximum tokens of a hypothesis, including forced ones."""
-        needed = self.constraints.length if self.constraints.include else 0
-        return max(self.max_tokens, len(self.prefix) + needed)
+        return max(self.max_tokens, len(self.prefix) + self.constraints.length)
 
     @property
     def width(self) -> int:
@@ -239,8 +238,7 @@ def check_request(request: Request, model: Seq2Seq) -> None:
                 f"the prefix forces the id {token}: a token is an id from 0 to {model.output_size - 1} other than "
                 f"{model.end_id}, the end"
             )
-    if any(request.constraints):
-        request.constraints.checked(model.end_id, model.output_size)
+    request.constraints.check(model.end_id, model.output_size)
     if request.constraints.include and request.settings.sampling is not None:
         raise UserError("phrases to include and sampling exclude each other: search, with any beam_size")
 

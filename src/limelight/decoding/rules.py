@@ -6,7 +6,7 @@ the option, and not within a character that is written in bytes, which would bec
 are not renormalized.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,14 +55,6 @@ def repetition_penalty(penalty: Any) -> Rule:
         factors[rows, tokens] = np.maximum(factors[rows, tokens], penalty)
 
     return rule
-
-
-def without(runs: Sequence[Sequence[int]], tokens: Integers, factors: Numbers) -> None:
-    """None of these token sequences occurs: the phrases that a request excludes."""
-    for *begun, last in runs:
-        place = tokens.shape[1] - len(begun)
-        if place >= 0:
-            factors[(tokens[:, place:] == begun).all(axis=1), last] = np.inf
 
 
 RULES: dict[str, Callable[[Any], Rule]] = {

@@ -36,7 +36,7 @@ from torch import Tensor
 from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request, length_penalty
-from limelight.decoding.rules import RULES, Rule, without
+from limelight.decoding.rules import RULES, Rule
 from limelight.decoding.sampling import Cuts, draw
 from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
@@ -138,8 +138,8 @@ class Search:
             self.ids[slot] = self.start_id if request.first is None else request.first
             enough, prune, allocation, generator = how.patience * self.width, how.prune, None, None
             if constraints.include:  # hypotheses that have phrases are less probable at first
-                asked, prune = constraints.checked(self.end_id, self.classes), math.inf
-                allocation = Allocation(asked, self.width, self.end_id)
+                prune = math.inf
+                allocation = Allocation(constraints, self.width, self.end_id)
             elif self.width == 1:
                 enough = 1
             elif how.sampling is not None:
@@ -391,8 +391,7 @@ class Search:
     def _is_special(self, slot: int) -> bool:
         """Whether more is to be changed for this slot than stray bytes."""
         begun = self.utf8 is not None and self.utf8.is_high[self.ids[slot]].any()
-        rules = self.slots[slot].rules or self.slots[slot].request.constraints.exclude
-        return bool(begun or rules or self.positions[slot] < self.forced_count[slot])
+        return bool(begun or self.slots[slot].rules or self.positions[slot] < self.forced_count[slot])
 
     def _exclude_stray_bytes(
         self, log_probabilities: Tensor, active: Active, ids: Integers | None, special: list[int]
@@ -424,7 +423,6 @@ class Search:
                 before = [] if request.first is None else [*request.source[-2:], request.first]
                 last = [[*before, *row] for row in tokens[:, max(0, position - 3) :].tolist()]
                 factors[~np.stack([self.utf8.permitted(row)[: self.classes] for row in last])] = np.inf
-            without(request.constraints.exclude, tokens, factors)
         if ids is not None:
             factors = factors[:, ids.clip(max=self.classes - 1)]  # columns after the end of a list are -inf already
         permitted = factors < np.inf

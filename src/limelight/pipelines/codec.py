@@ -290,9 +290,9 @@ class Codec:
         """Phrases as tokens of the target vocabulary."""
         return PhraseTokens(self.tokenizers.target)
 
-    def constraints(self, include: Sequence[Sequence[str]], exclude: Sequence[str]) -> Constraints:
+    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
         """Phrases as constraints of a request. Raises `UserError` for a phrase without tokens in the vocabulary."""
-        return self._phrases.constraints(include, exclude) if include or exclude else FREE
+        return self._phrases.constraints(phrases)
 
     @cached_property
     def _spelled(self) -> frozenset[int]:

@@ -12,7 +12,7 @@ from limelight.decoding.constraints import Constraints
 from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
 from limelight.formats.translation_memory import TranslationMemory
-from limelight.pipelines.phrases import WIDTH, excluded
+from limelight.pipelines.phrases import WIDTH
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
 from limelight.text.protectors import DEFAULT, Protector, pattern
@@ -33,7 +33,6 @@ class TextOptions(SearchOptions, total=False):
     glossary: terms and their required translations.
     memory: segments that were translated before. Those with the same source are reused, and not searched; the most
         similar ones are in `Translation.matches`. A memory of another direction has none.
-    must_not_include: phrases that a translation must not contain; `"lamp|lamps"` are two of them.
     pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
         Default: True. False refuses such a text.
     formality: `formal` or `informal`: the form of address, for a model that was trained with it, else an error;
@@ -50,7 +49,6 @@ class TextOptions(SearchOptions, total=False):
     protect: bool | Sequence[str | Protector] | None
     glossary: Glossary | None
     memory: TranslationMemory | None
-    must_not_include: Sequence[str] | None
     pivot: bool
     formality: str | None
     domain: str | None
@@ -81,9 +79,8 @@ class Options:
     """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
     memory: TranslationMemory | None = None
-    exclude: tuple[str, ...] = ()
     constraints: Constraints = FREE
-    """Phrases to exclude, and those of terms, as tokens."""
+    """Terms as tokens."""
     draft: SearchSettings = field(default_factory=SearchSettings)
     """The search for the text in a language between: for one translation, without samples."""
     beam_given: bool = False
@@ -93,7 +90,7 @@ class Options:
     def of(cls, config: DecodingConfig, asked: TextOptions, *, protects: bool) -> Options:
         """The model's defaults with what is asked for; `protects` is the default of `protect`.
 
-        Raises `UserError` as `search_settings` and `excluded` do.
+        Raises `UserError` as `search_settings` does.
         """
         own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
         searched = {name: value for name, value in asked.items() if name not in own}
@@ -118,7 +115,6 @@ class Options:
             protectors=_protectors(asked.get("protect"), default=protects),
             glossary=asked.get("glossary"),
             memory=asked.get("memory"),
-            exclude=excluded(asked.get("must_not_include")),
         )
 
     def checks(self, direction: Direction | None) -> bool:

@@ -1,6 +1,5 @@
-"""Phrases in a translation: those of terms to include, and those to exclude."""
+"""Terms that a translation has to contain, as tokens."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from limelight.decoding.constraints import Constraints, Phrase
@@ -10,16 +9,6 @@ from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of, is_co
 
 WIDTH = 8
 """Minimum default beam size with phrases to include."""
-
-
-def excluded(asked: Sequence[str] | None) -> tuple[str, ...]:
-    """The forms of phrases to exclude, which may have `|` between them. Raises `UserError` for a blank one."""
-    if isinstance(asked, str):
-        raise UserError(f"must_not_include is a list of phrases: write [{asked!r}]")
-    forms = tuple(form for each in asked or () for form in each.split("|"))
-    if not all(form.strip() for form in forms):
-        raise UserError("a phrase to exclude is blank")
-    return forms
 
 
 class PhraseTokens:
@@ -33,21 +22,20 @@ class PhraseTokens:
         """Tokens that continue a word."""
         self._silent = frozenset(number for number, piece in enumerate(pieces) if is_control(piece))
 
-    def constraints(self, include: Sequence[Sequence[str]], exclude: Sequence[str]) -> Constraints:
-        """The constraints for phrases to include, each in one of its forms, and phrases to exclude. Raises `UserError`
-        for a phrase without tokens in the vocabulary."""
+    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
+        """The constraints for phrases, each in one of its forms. Raises `UserError` for a phrase without tokens in the
+        vocabulary."""
         wanted = list[Phrase]()
-        for forms in include:
+        for forms in phrases:
             runs = dict.fromkeys(run for form in forms for run in self._runs(form))
             if not runs:
                 raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens for this phrase")
             wanted.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined, self._silent))
-        unwanted = dict.fromkeys(run for phrase in exclude for run in self._runs(phrase, phrase.lower()))
-        return Constraints(tuple(wanted), tuple(unwanted))
+        return Constraints(tuple(wanted))
 
-    def _runs(self, phrase: str, *further: str) -> Iterator[tuple[int, ...]]:
+    def _runs(self, phrase: str) -> Iterator[tuple[int, ...]]:
         """The token sequences of a phrase: after a space, and capitalized, as at the beginning of a text."""
-        for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:], *further)):
+        for text in dict.fromkeys((phrase, phrase[:1].upper() + phrase[1:])):
             ids = self._tokenizer.encode(f" {text}")
             if UNKNOWN in ids or not ids:
                 continue
@@ -58,13 +46,6 @@ class PhraseTokens:
                     yield tuple(ids[1:])
                 elif first[1:] in self._ids:
                     yield (self._ids[first[1:]], *ids[1:])
-
-
-def has_phrase(text: str, phrase: str) -> bool:
-    """Whether a text contains a phrase as whole words, in any case."""
-    before = "" if is_unspaced(phrase[:1]) or not phrase[:1].isalnum() else r"(?<![^\W_])"
-    after = "" if _is_open(phrase) else r"(?![^\W_])"
-    return re.search(f"{before}{re.escape(phrase)}{after}", text, re.IGNORECASE) is not None
 
 
 def _is_open(phrase: str) -> bool:

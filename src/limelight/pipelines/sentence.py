@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight.config import Direction
-from limelight.decoding.request import FREE
 from limelight.errors import UserError
 from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.guards import guarded
 from limelight.pipelines.job import Steps
 from limelight.pipelines.options import Options
-from limelight.pipelines.phrases import has_phrase
 from limelight.pipelines.repair_marks import repair
 from limelight.pipelines.translation import Translation
 from limelight.text.checks import is_capitals
@@ -56,7 +54,7 @@ class Sentence:
         if len(legs) < 2:
             return (yield from self._by_terms())
         source, part = self.source, self.part
-        plain = replace(self.options, search=self.options.draft, exclude=(), constraints=FREE)
+        plain = replace(self.options, search=self.options.draft)
         first = Part(source.sent, legs[0], "", part.place, bool(source.spans) and has_marks(source.sent))
         draft = (yield from Sentence(self.codec, source._replace(terms=()), first, plain)._by_terms())[0]
         sent = model_input(draft.text, source.spans)
@@ -76,8 +74,8 @@ class Sentence:
             return found
         languages, again = names_of(self.part.direction), list[Translation]()
         phrases = phrases_of(source.terms, found[0].text, languages[1])
-        with suppress(UserError):  # a term without tokens in the vocabulary, or with an excluded phrase
-            asked = options.with_terms(self.codec.constraints(phrases, options.exclude))
+        with suppress(UserError):  # a term without tokens in the vocabulary
+            asked = options.with_terms(self.codec.constraints(phrases))
             for each in self._repaired((yield from self._guarded(asked))):
                 shorter = without_added_sentences(each.text, source.text, languages)
                 again.append(replace(each, unused=unused_targets(source.terms, shorter)))
@@ -94,12 +92,10 @@ class Sentence:
         if options.checks(part.direction):
             plain = self._plain(options)
             first = None if plain is None else codec.encode(plain, options.search)
-            found = yield from guarded(codec, asked, lambda each: self._search(each, options), first, self.source.spans)
-        else:
-            found = yield from self._search(asked, options)
-        if any(has_phrase(found[0].text, phrase) for phrase in options.exclude):
-            found[0] = replace(found[0], warnings=(*found[0].warnings, "phrase not avoided"))
-        return found
+            return (
+                yield from guarded(codec, asked, lambda each: self._search(each, options), first, self.source.spans)
+            )
+        return (yield from self._search(asked, options))
 
     def _plain(self, options: Options) -> Part | None:
         """The sentence with its spans as text; None if placeholders are needed at once: for spans that the vocabulary

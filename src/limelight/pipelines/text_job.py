@@ -101,7 +101,7 @@ class _Work:
         if options.checks(self._direction) and options.detected:
             self._other = other_language(codec.directions, codec.detector, bare, self._direction)
         same = unchanged(text.text, self._other, self._direction)
-        uses_memory = options.memory is not None and not (text.prefix or options.exclude)
+        uses_memory = options.memory is not None and not text.prefix
         self._memory = options.memory.of(*names_of(self._direction)) if uses_memory and options.memory else None
         self._matches = tuple(self._memory.find(text.text)) if self._memory and text.text.strip() else ()
         if same is not None:

@@ -71,8 +71,8 @@ class Translator(Codec):
         Args:
             prefix: forced beginning of each translation, one for each text.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
-            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `must_not_include`,
-                `formality`, `domain`: see `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
+            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `formality`, `domain`: see
+                `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
                 `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
                 `SearchOptions`. The defaults are the model's own settings.
 
@@ -118,7 +118,7 @@ class Translator(Codec):
         if self.detector is None or made.source_lang:
             direction = self.choose("", made.source_lang, made.target_lang, pivot=made.pivot).direction
             self.tags_of(made, names_of(direction)[1])
-        return replace(made, constraints=self.constraints((), made.exclude))
+        return made
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
