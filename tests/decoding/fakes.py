@@ -58,7 +58,7 @@ class TableModel(Seq2Seq):
         return self.logits[state.kinds[:, None], history], Rows(state.kinds, history, state.source_valid)
 
     def step_some(self, ids, state, active):
-        self.lived.append(active.rows)
+        self.lived.append(len(active.sentences))
         return super().step_some(ids, state, active)
 
     def project(self, features):

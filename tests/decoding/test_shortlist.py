@@ -123,13 +123,13 @@ def test_each_row_has_the_scores_of_its_own_list(seed: int) -> None:
     assert output.ids is not None
     assert output.ids.shape == (3, VECTOR)
     features = torch.randn(3, VOCABULARY, dtype=torch.float64)
-    found = output.logits(features, Active.of(np.array([2, 0, 1])))
+    found = output.logits(features, Active(np.array([2, 0, 1])))
     for row, slot, own in ((0, 0, [0, 1, 3, 7, 12]), (1, 0, [0, 1, 3, 7, 12]), (2, 2, [0, 1, 4, 12, 15])):
         assert output.ids[slot].tolist() == own + [VOCABULARY] * (VECTOR - 5)
         assert found[row, :5].tolist() == features[row, own].tolist()
         assert (found[row, 5:] == -math.inf).all()
     kept = output.keep(np.array([2, 0]))
-    assert kept.logits(features[[2, 0, 1]], Active.of(np.array([1, 2]))).tolist() == found[[2, 0, 1]].tolist()
+    assert kept.logits(features[[2, 0, 1]], Active(np.array([1, 2]))).tolist() == found[[2, 0, 1]].tolist()
 
 
 # ---- searches

@@ -64,7 +64,7 @@ class Followed:
             for pieces in hypotheses:
                 pieces.append(int(torch.randint(1, self.model.target_padding, ())) if pieces else self.model.start_id)
         last = torch.tensor([[pieces[-1] for pieces in hypotheses] for hypotheses in self.read])
-        active = Active.of(np.array(self.active))
+        active = Active(np.array(self.active))
         features, self.state = self.model.step_some(last, self.state, active)
         assert len(features) == sum(self.active)
         # What was read without the start is a target; the features behind its last token predict what comes next.

@@ -62,7 +62,7 @@ def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int,
     states = [begun(model, sources, width) for _ in range(2)]
     ids = torch.full((len(sources), width), model.start_id)
     features, _ = model.step(ids, states[0])
-    some, _ = model.step_some(ids, states[1], Active.of(np.full(len(sources), width)))
+    some, _ = model.step_some(ids, states[1], Active(np.full(len(sources), width)))
     assert_same(some, features.flatten(0, 1))
 
 

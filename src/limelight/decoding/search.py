@@ -162,7 +162,7 @@ class Search:
     def active(self) -> Active:
         """The active hypotheses."""
         there = np.maximum((self.log_probabilities > -np.inf).sum(axis=1), 1)
-        return Active.of(np.where(self.open, there, 0))
+        return Active(there * self.open)
 
     def advance(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
@@ -175,31 +175,28 @@ class Search:
         decided. `unsound` names requests with NaN.
         """
         gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
-        slots = np.flatnonzero(self.open)
-        is_nan = np.isnan(gained[slots]).any(axis=1)
-        self.unsound = slots[is_nan].tolist()
+        self.unsound = np.flatnonzero(np.isnan(gained).any(axis=1)).tolist()
         self.open[self.unsound] = False
-        slots = slots[~is_nan]
+        slots = np.flatnonzero(self.open)
         scores = (gained + _chosen(self.log_probabilities, parents))[slots]
-        if (self.prune[slots] < np.inf).any():
+        if (self.prune < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
-        tokens = (columns if ids is None else _chosen(ids, columns))[slots]
-        parents = parents[slots]
+        parents, tokens = parents[slots], (columns if ids is None else _chosen(ids, columns))[slots]
         ends = tokens == self.end_id
-        self._finish(slots, scores, parents, ends)  # (3)
-
-        # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
-        scores = np.where(ends, -np.inf, scores)
-        going_on = np.argsort(ends, axis=1, kind="stable")[:, : self.width]  # (4)
-        chosen, tokens, scores = (_chosen(each, going_on) for each in (parents, tokens, scores))
+        if ends.any():
+            self._finish(slots, scores, parents, ends)  # (3)
+            # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
+            scores[ends] = -np.inf
+            order = np.argsort(ends, axis=1, kind="stable")  # (4)
+            parents, tokens, scores = (_chosen(each, order) for each in (parents, tokens, scores))
+        chosen, tokens, scores = (each[:, : self.width] for each in (parents, tokens, scores))
         at_limit = self.positions[slots] == self.limits[slots]  # these may end but not continue
         goes_on = ~at_limit
         self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
 
-        decided = slots[at_limit | self._can_gain_nothing(slots)]  # (5)
+        decided = slots[at_limit | self._can_gain_nothing()[slots]]  # (5)
         self.open[decided] = False
-        moved = np.empty_like(self.ids)
-        moved[:] = np.arange(self.width)
+        moved = np.zeros_like(self.ids)
         moved[slots] = chosen
         return moved, decided
 
@@ -230,7 +227,7 @@ class Search:
         for greedy search."""
         rows = active.sentences
         if self.width == 1:  # the first maximum
-            result[0][rows, :1], result[2][rows, :1] = _on_the_host(Top(*log_probabilities.max(dim=1, keepdim=True)))
+            result[0][rows, :1], result[2][rows, :1] = _first_maximum(log_probabilities)
             return
         gained, columns = self._best_of_rows(log_probabilities, min(2 * self.width + 1, log_probabilities.shape[1]))
         batch, each = len(self.open), gained.shape[1]
@@ -303,7 +300,7 @@ class Search:
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of the hypotheses that finish now and the previous ones."""
         heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
-        for row, rank in np.argwhere(heads) if heads.any() else ():
+        for row, rank in np.argwhere(heads):
             slot, parent = int(slots[row]), int(parents[row, rank])
             finished, kept = self.slots[slot].finished, self.slots[slot].request.settings.kept
             finished.append(self.hypothesis(slot, parent, float(scores[row, rank]), finished=True))
@@ -327,11 +324,10 @@ class Search:
         forced = self.log_probabilities[ended, 0]
         self.forced_sum[ended] = np.where(np.isfinite(forced), forced, 0.0)
 
-    def _can_gain_nothing(self, slots: Integers) -> Truths:
+    def _can_gain_nothing(self) -> Truths:
         """(5) Which requests are decided before their limit."""
-        most = (self.log_probabilities[slots, 0] - self.forced_sum[slots]) / self.at_limit[slots]
-        worst = self.worst[slots]
-        return ((most <= worst) | (self.endings[slots] >= self.enough[slots])) & (worst > -np.inf)
+        most = (self.log_probabilities[:, 0] - self.forced_sum) / self.at_limit
+        return ((most <= self.worst) | (self.endings >= self.enough)) & (self.worst > -np.inf)
 
     def results(self, slot: int) -> list[Hypothesis]:
         """The hypotheses of a decided request, best first: finished ones, then active ones if these are fewer than
@@ -467,6 +463,15 @@ def _put(result: Continuations, slot: int, continuations: Sequence[npt.NDArray[A
     for values, some, nothing in zip(result, continuations, (-np.inf, 0, 0), strict=True):
         values[slot] = nothing
         values[slot, : len(some)] = some
+
+
+def _first_maximum(log_probabilities: Tensor) -> tuple[npt.NDArray[Any], Integers]:
+    """The largest of each row and its column, on the host."""
+    if log_probabilities.device.type != "cpu":
+        return _on_the_host(Top(*log_probabilities.max(dim=1, keepdim=True)))
+    table = log_probabilities.numpy()  # numpy takes a tenth of torch's time
+    columns = table.argmax(axis=1, keepdims=True)
+    return _chosen(table, columns), columns
 
 
 def _on_the_host(top: Top) -> tuple[npt.NDArray[Any], Integers]:

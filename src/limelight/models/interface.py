@@ -109,34 +109,24 @@ class Active:
     They are numbered as rows, sentence by sentence. All arrays are NumPy arrays on the host.
     """
 
-    firsts: Integers
-    """(batch + 1,): index of the first row of each sentence, and the number of rows at the end."""
-
-    @classmethod
-    def of(cls, counts: Integers) -> "Active":
-        """From the number of active hypotheses of each sentence."""
-        return cls(np.concatenate([[0], counts.cumsum()]))
+    counts: Integers
+    """(batch,): number of active hypotheses of each sentence."""
 
     @cached_property
-    def rows(self) -> int:
-        """Number of active hypotheses."""
-        return int(self.firsts[-1])
-
-    @cached_property
-    def counts(self) -> Integers:
-        """(batch,): number of active hypotheses of each sentence."""
-        return np.diff(self.firsts)
+    def firsts(self) -> Integers:
+        """(batch + 1,): index of the first row of each sentence, and the number of rows at the end."""
+        return np.concatenate([[0], self.counts.cumsum()])
 
     @cached_property
     def sentences(self) -> Integers:
         """(rows,): index of the sentence of each row."""
-        return np.repeat(np.arange(len(self.firsts) - 1), self.counts)
+        return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def among(self, width: int) -> Integers | None:
         """(rows,): index of each row among `width` hypotheses per sentence; None if all are active."""
-        if self.rows == (len(self.firsts) - 1) * width:
-            return None
         sentences = self.sentences
+        if len(sentences) == len(self.counts) * width:
+            return None
         return sentences * width + np.arange(len(sentences)) - self.firsts[sentences]
 
 

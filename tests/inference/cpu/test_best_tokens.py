@@ -47,8 +47,9 @@ def table_of(given: torch.Tensor, layer: Weights) -> torch.Tensor:
 @pytest.mark.parametrize("vocab", VOCABULARIES)
 @pytest.mark.parametrize("count", [1, 9])
 def test_the_best_are_those_of_the_whole_table(vocab: int, count: int, numbers: np.random.Generator) -> None:
-    active = Active.of(COUNTS)
-    given, layer, before = rows_of(numbers, active.rows), output_layer(numbers, vocab), numbers.normal(size=active.rows)
+    active = Active(COUNTS)
+    rows = len(active.sentences)
+    given, layer, before = rows_of(numbers, rows), output_layer(numbers, vocab), numbers.normal(size=rows)
     table = table_of(given, layer).numpy()
     sums, gained, indices = best_of(given, layer, before, active.firsts, count)
     for sentence, (first, end) in enumerate(zip(active.firsts, active.firsts[1:], strict=False)):

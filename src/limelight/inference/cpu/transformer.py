@@ -62,7 +62,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
     def step(
         self, ids: Int[Tensor, "batch width"], state: CompiledState
     ) -> tuple[Float[Tensor, "batch width features"], CompiledState]:
-        features, state = self.step_some(ids, state, Active.of(np.full(len(ids), ids.shape[1])))
+        features, state = self.step_some(ids, state, Active(np.full(len(ids), ids.shape[1])))
         return features.unflatten(0, tuple(ids.shape)), state
 
     def step_some(
