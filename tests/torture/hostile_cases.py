@@ -1,8 +1,11 @@
 """What a stranger may do to a model folder, by name. Each is a change to a good folder."""
 
+import hashlib
 import json
 import os
 import pickle
+import random
+import shutil
 import struct
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,7 +15,8 @@ import numpy as np
 import torch
 import yaml
 
-from tests.torture.hostile import CHOICES, CONFIG, LABELS, WEIGHTS, Change
+from limelight.tokens.metadata import write_stored
+from tests.torture.hostile import CHOICES, CONFIG, LABELS, METADATA, PIECES, WEIGHTS, Change
 
 Json = dict[str, Any]
 
@@ -24,9 +28,23 @@ def write(name: str, content: bytes | str) -> Change:
     return change
 
 
+def append(name: str, text: str) -> Change:
+    return lambda folder: write(name, (folder / name).read_text() + text)(folder)
+
+
 def each(what: str, make: Callable[[Any], Change], values: Iterable[Any]) -> dict[str, Change]:
     """A case for each of the values, which its name begins with."""
     return {f"{what} {number}: {repr(value)[:40]}": make(value) for number, value in enumerate(values)}
+
+
+def sparse(name: str, size: int) -> Change:
+    """A file that claims a size which lies on no disk."""
+
+    def change(folder: Path) -> None:
+        with open(folder / name, "r+b") as file:
+            file.truncate(size)
+
+    return change
 
 
 # --- pickles ---
@@ -35,39 +53,47 @@ def each(what: str, make: Callable[[Any], Change], values: Iterable[Any]) -> dic
 class Payload:
     """An object that makes the canary when it is unpickled."""
 
-    def __init__(self, how: str, canary: Path) -> None:
-        self.how, self.canary = how, canary
+    def __init__(self, canary: Path) -> None:
+        self.canary = canary
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        ways: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-            "open": (open, (str(self.canary), "w")),
-            "system": (os.system, (f"touch {self.canary}",)),
-            "exec": (exec, (f"open({str(self.canary)!r}, 'w')",)),
-            "touch": (Path.touch, (self.canary,)),
-        }
-        return ways[self.how]
+        return os.system, (f"touch {self.canary}",)
 
 
 def pickles(canary: Path) -> dict[str, bytes]:
     """The payload as every tool writes it."""
-    found = {
-        f"{how} {protocol}": pickle.dumps(Payload(how, canary), protocol)
-        for how in ("open", "system", "exec", "touch")
-        for protocol in (0, 2, 4, 5)
-    }
-    place = canary.with_name("archive")
-    for how in ("open", "system"):
-        for name, zipped in (("pt", True), ("old pt", False)):
-            torch.save({"encoder.weight": Payload(how, canary)}, place, _use_new_zipfile_serialization=zipped)
-            found[f"{name} {how}"] = place.read_bytes()
-        objects = np.array([Payload(how, canary)], dtype=object)
-        for name, save in (("npz", np.savez), ("npy", np.save)):
-            with open(place, "wb") as file:
-                save(file, objects)
-            found[f"{name} {how}"] = place.read_bytes()
-    place.unlink()
+    found, place = (
+        {str(protocol): pickle.dumps(Payload(canary), protocol) for protocol in (0, 4)},
+        Path(f"{canary}-file"),
+    )
+    for name, zipped in (("pt", True), ("old pt", False)):
+        torch.save({"encoder.weight": Payload(canary)}, place, _use_new_zipfile_serialization=zipped)
+        found[name] = place.read_bytes()
+    with open(place, "wb") as file:
+        np.savez(file, np.array([Payload(canary)], dtype=object))
     header = json.dumps({"__metadata__": {"format": "pt"}}).encode()
-    return {**found, "behind a header": struct.pack("<Q", len(header)) + header + found["pt system"]}
+    found |= {"npz": place.read_bytes(), "behind a header": struct.pack("<Q", len(header)) + header + found["pt"]}
+    place.unlink()
+    return found
+
+
+def pickle_cases(canary: Path) -> dict[str, Change]:
+    """Under the names of the files of a model, and under their own in place of the weights."""
+
+    def instead_of_the_weights(name: str) -> Change:
+        def change(folder: Path) -> None:
+            (folder / WEIGHTS).unlink()
+            write(name, written["npz" if name.endswith("npz") else "pt"])(folder)
+
+        return change
+
+    written = pickles(canary)
+    return {
+        **{f"{name} as weights": write(WEIGHTS, content) for name, content in written.items()},
+        **{f"as {place}": write(place, written["4"]) for place in (CONFIG, METADATA)},
+        "as pieces": with_pieces("bpe", lambda _: written["4"]),
+        **each("alone", instead_of_the_weights, ["model.pt", "pytorch_model.bin", "model.npz"]),
+    }
 
 
 # --- weights ---
@@ -82,16 +108,7 @@ def with_header(change: Callable[[Json], Any], data: Callable[[bytes], bytes] = 
         header = json.loads(content[8 : 8 + length])
         said = change(header)
         text = said.encode() if isinstance(said, str) else json.dumps(header).encode()
-        (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + data(content[8 + length :]))
-
-    return apply
-
-
-def with_length(length: Callable[[int], int]) -> Change:
-    def apply(folder: Path) -> None:
-        content = (folder / WEIGHTS).read_bytes()
-        said = length(struct.unpack("<Q", content[:8])[0])
-        (folder / WEIGHTS).write_bytes(struct.pack("<Q", said) + content[8:])
+        write(WEIGHTS, struct.pack("<Q", len(text)) + text + data(content[8 + length :]))(folder)
 
     return apply
 
@@ -101,34 +118,10 @@ def tensors(header: Json) -> list[str]:
     return sorted(set(header) - {"__metadata__"}, key=lambda name: header[name]["data_offsets"])
 
 
-def first(header: Json) -> Json:
-    """The tensor at the beginning of the data."""
-    return header[tensors(header)[0]]
-
-
 def moved(header: Json, by: int) -> None:
     """Every tensor but the first begins `by` bytes later."""
     for name in tensors(header)[1:]:
         header[name]["data_offsets"] = [place + by for place in header[name]["data_offsets"]]
-
-
-def twice(header: Json) -> str:
-    name = tensors(header)[0]
-    return json.dumps(header)[:-1] + f', "{name}": {json.dumps(header[name])}}}'
-
-
-def filled(value: float) -> Callable[[bytes], bytes]:
-    return lambda data: struct.pack("<f", value) * (len(data) // 4)
-
-
-def sparse(name: str, size: int) -> Change:
-    """A file that claims a size which lies on no disk."""
-
-    def change(folder: Path) -> None:
-        with open(folder / name, "r+b") as file:
-            file.truncate(size)
-
-    return change
 
 
 def nothing(_: object) -> None:
@@ -136,63 +129,34 @@ def nothing(_: object) -> None:
 
 
 def weights_cases() -> dict[str, Change]:
-    return {**tensor_cases(), **header_cases()}
+    """What the header says of the tensors, what they hold, and the header as a whole."""
 
+    def of_first(key: str) -> Callable[[Any], Change]:
+        return lambda value: with_header(lambda header: header[tensors(header)[0]].update({key: value}))
 
-def tensor_cases() -> dict[str, Change]:
-    """What the header says of the tensors, and what they hold."""
+    def with_length(length: int) -> Change:
+        return lambda folder: write(WEIGHTS, struct.pack("<Q", length) + (folder / WEIGHTS).read_bytes()[8:])(folder)
 
-    def set_first(key: str) -> Callable[[Any], Change]:
-        return lambda value: with_header(lambda header: first(header).update({key: value}))
+    def full_of(value: float) -> Change:
+        return with_header(nothing, lambda data: struct.pack("<f", value) * (len(data) // 4))
 
-    def of_kind(kind: str) -> Change:
-        """All tensors of another kind, with data of the size this takes."""
-        factor = {"I64": 8, "F64": 8, "C64": 8, "I32": 4}.get(kind, 1)
-
-        def change(header: Json) -> None:
-            for name in tensors(header):
-                places = [place * factor // 4 for place in header[name]["data_offsets"]]
-                header[name].update(dtype=kind, data_offsets=places)
-
-        return with_header(change, lambda data: bytes(len(data) * factor // 4))
-
-    shapes = [
-        *([2**40], [2**40, 2**40], [2**64], [2**62, 4, 0], [0], [-1], [-1, -1]),
-        *([1.5], ["8"], [True], [None], [[8]], [], 8, None, [1] * 1000),
-    ]
-    empty = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
-    places = [(0, 0), (0, 1), (4, 0), (-4, 4), (0, 2**40), (2**63, 2**64), (0.0, 4.0), (0,), (0, 4, 8), None]
+    many = {f"t{n}": {"dtype": "F32", "shape": [1], "data_offsets": [4 * n, 4 * n + 4]} for n in range(40_000)}
     return {
-        **each("shape", set_first("shape"), shapes),
-        **each("places", set_first("data_offsets"), places),
-        **each("named", set_first("dtype"), ["F31", "f32", "object", "", None, 7, ["F32"], "F64", "BF16"]),
-        **each("of", of_kind, ["I64", "F64", "BOOL", "U8", "I32", "F8_E4M3", "C64"]),
-        **each("full of", lambda value: with_header(nothing, filled(float(value))), ["nan", "inf", "-inf"]),
+        **each("shape", of_first("shape"), [[2**40, 2**40], [2**62, 4, 0], [-1, -1], [1.5], ["8"], 8, [1] * 1000]),
+        **each("places", of_first("data_offsets"), [(4, 0), (-4, 4), (0, 2**40), (2**63, 2**64), (0.0, 4.0), (0,)]),
+        **each("kind", of_first("dtype"), ["object", None, "F64", "I32", "BOOL"]),
+        **each("full of", full_of, [float("nan"), float("-inf")]),
         "overlap": with_header(lambda header: moved(header, -4), lambda data: data[:-4]),
         "hole": with_header(lambda header: moved(header, 4), lambda data: data + bytes(4)),
         "bytes after the last": with_header(nothing, lambda data: data + b"more"),
         "bytes missing": with_header(nothing, lambda data: data[:-1]),
-        "no data": with_header(nothing, lambda _: b""),
         "one missing": with_header(lambda header: header.pop(tensors(header)[-1])),
-        "one more": with_header(lambda header: header.update(more=empty)),
-        "one twice": with_header(twice),
         "another name": with_header(lambda header: header.update({"\x1b[2Jevil" * 50: header.pop(tensors(header)[0])})),
-    }
-
-
-def header_cases() -> dict[str, Change]:
-    """The header as a whole, and the file."""
-    many = {f"t{n}": {"dtype": "F32", "shape": [1], "data_offsets": [4 * n, 4 * n + 4]} for n in range(40_000)}
-    texts = ["", "[]", "null", "7", "{", "[" * 100_000, '{"a":' * 100_000, '{"__metadata__": {"step": 7}}']
-    return {
-        **each("header", lambda text: with_header(lambda _: text), texts),
-        **each("header longer by", lambda more: with_length(lambda length: length + more), [-1, 1, 10**6]),
-        **each("header of", lambda length: with_length(lambda _: length), [0, 2**40, 2**63, 2**64 - 1]),
-        **each("spaces", lambda count: with_header(lambda header: json.dumps(header) + " " * count), [10**7, 10**8]),
+        **each("header", lambda text: with_header(lambda _: text), ["", "[]", "[" * 100_000, '{"a":' * 100_000]),
+        **each("header of", with_length, [0, 1, 2**40, 2**64 - 1]),
+        "spaces": with_header(lambda header: json.dumps(header) + " " * 10**8),
         "40,000 tensors": with_header(lambda _: json.dumps(many), lambda _: bytes(160_000)),
-        "header not UTF-8": write(WEIGHTS, struct.pack("<Q", 4) + b"\xff\xfe{}"),
-        "notes that are no text": with_header(lambda header: header.update(__metadata__={"step": 7})),
-        **each("file", lambda content: write(WEIGHTS, content), [b"", bytes(7), bytes(1000), b"no weights" * 99]),
+        **each("file", lambda content: write(WEIGHTS, content), [b"", bytes(7), b"no weights" * 99]),
         "4 TB": sparse(WEIGHTS, 2**42),
     }
 
@@ -200,78 +164,142 @@ def header_cases() -> dict[str, Change]:
 # --- configuration ---
 
 
-def set_config(section: str, **values: Any) -> Change:
+def set_in(name: str, section: str | None, **values: Any) -> Change:
+    """Other values in a YAML file, or in a section of it."""
+
     def change(folder: Path) -> None:
-        content = yaml.safe_load((folder / CONFIG).read_text())
-        content[section].update(values)
-        (folder / CONFIG).write_text(yaml.safe_dump(content))
-
-    return change
-
-
-def add_to_config(text: str) -> Change:
-    def change(folder: Path) -> None:
-        (folder / CONFIG).write_text((folder / CONFIG).read_text() + text)
+        content = yaml.safe_load((folder / name).read_text())
+        (content[section] if section else content).update(values)
+        write(name, yaml.safe_dump(content))(folder)
 
     return change
 
 
 def config_cases(canary: Path) -> dict[str, Change]:
-    return {**setting_cases(), **yaml_cases(canary)}
+    """Settings that are unknown, absurd, or those of another model, and what YAML can say beyond plain values."""
 
+    def of_model(setting: tuple[str, Any]) -> Change:
+        return set_in(CONFIG, "model", **dict([setting]))
 
-def setting_cases() -> dict[str, Change]:
-    """Settings that are unknown, absurd, or those of another model."""
-    names = ("d_model", "heads", "d_ff", "encoder_layers", "decoder_layers", "head_size")
-    sizes = (100, 10**6, 10**9, 10**30, -1, 0, 0.5, "many", [8])
-    keys = ("auto_map", "_internal", "__class__", "model_", '"\\e[2Jevil"', "k" * 1900, "? [a]")
+    sizes = [(name, size) for name in ("d_model", "heads", "encoder_layers") for size in (100, 10**9, -1, 0.5, [8])]
     recurrent = "model: {family: recurrent, "
+    tags = [
+        *(f"!!python/object/apply:os.system ['touch {canary}']", "!!python/name:os.system", "!!python/module:os"),
+        *("!!python/tuple [1]", "!!timestamp x", "!own x"),
+    ]
+    numbers = [f"0x{'f' * 90_000}", "9" * 5000, "1e999"]
+    nested = ["[" * 90_000, "[" * 40_000 + "]" * 40_000, "- " * 40_000]
+    laughs = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    contents = [
+        b"",
+        b"\0",
+        b"\xff\xfe",
+        b"[1, 2]",
+        b"{{",
+        b"--- 1\n--- 2",
+        b"model: null",
+        b"training: {seed: 1, seed: 2}",
+    ]
     return {
-        **{f"{name} {size}": set_config("model", **{name: size}) for name in names for size in sizes},
-        **each("unknown", lambda key: add_to_config(f"{key}: 1\n"), keys),
-        "unknown keys by the thousand": add_to_config("".join(f"k{n}: 1\n" for n in range(9_000))),
-        "positions to learn": set_config("model", positions="learned", max_positions=10**6),
-        "positions that need even heads": set_config("model", positions="rotary", head_size=3),
-        "another family": set_config("model", family="recurrent"),
+        **each("setting", of_model, [*sizes, ("family", "recurrent"), ("tie", "none")]),
+        **each(
+            "unknown", lambda key: append(CONFIG, f"{key}: 1\n"), ["auto_map", "__class__", '"\\e[2Jevil"', "? [a]"]
+        ),
         "wide": write(CONFIG, recurrent + "hidden: 1000000, embedding: 1000000}"),
-        "deep recurrent": write(CONFIG, recurrent + "encoder_layers: 100, decoder_layers: 100}"),
-        "deep": set_config("model", encoder_layers=100, decoder_layers=100),
-        "untied": set_config("model", tie="none"),
-        "a beam of 10^9": set_config("decoding", beam_size=10**9),
-        "translations of 10^9": set_config("decoding", max_length_extra=10**9),
-        "infinite translations": set_config("decoding", max_length_factor=float("inf")),
-        "a vocabulary of 10^12 and what is unknown": set_config("tokens", vocabulary_size=10**12, layers=1),
-        **each("a section", lambda value: write(CONFIG, f"model: {value}"), ["[1, 2]", "transformer", "{}", "null"]),
+        "deep": write(CONFIG, recurrent + "encoder_layers: 100, decoder_layers: 100}"),
+        "a beam of 10^9": set_in(CONFIG, "decoding", beam_size=10**9),
+        "infinite translations": set_in(CONFIG, "decoding", max_length_factor=float("inf")),
+        **each("value", lambda text: append(CONFIG, f"more: {text}\n"), [*tags, *numbers, *nested]),
+        **each("content", lambda content: write(CONFIG, content), contents),
+        "laughs": append(CONFIG, "a0: &a0 [ha, ha, ha, ha]\n" + laughs),
+        "an endless value": write(CONFIG, "recipe: &a [*a, *a]\n"),
+        "1 TB": sparse(CONFIG, 2**40),
     }
 
 
-def yaml_cases(canary: Path) -> dict[str, Change]:
-    """What YAML can say beyond plain values."""
-    touch = f"['touch {canary}']"
-    tags = [
-        *(f"!!python/object/apply:os.system {touch}", f"!!python/object/new:os.system {touch}"),
-        *(f"!!python/object/apply:subprocess.Popen [{touch}]", "!!python/name:os.system", "!!python/module:os"),
-        *("!!python/tuple [1]", "!!binary aGk=", "!!int ''", "!!bool maybe", "!!timestamp x", "!own x"),
+# --- tokenizers ---
+
+
+def with_pieces(kind: str, change: Callable[[bytes], bytes]) -> Change:
+    """Other bytes in the model file of the tokenizer, with the sum in its description put right."""
+
+    def apply(folder: Path) -> None:
+        path = folder / PIECES[kind]
+        path.write_bytes(change(path.read_bytes()))
+        set_in(METADATA, None, sha256=hashlib.sha256(path.read_bytes()).hexdigest())(folder)
+
+    return apply
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field with a length, as protocol buffers have it."""
+    length, coded = len(content), b""
+    while length > 0x7F:
+        coded, length = coded + bytes([length & 0x7F | 0x80]), length >> 7
+    return bytes([number << 3 | 2]) + coded + bytes([length]) + content
+
+
+def piece(text: bytes, score: float = -1.0, kind: int = 1) -> bytes:
+    return field(1, field(1, text) + b"\x15" + struct.pack("<f", score) + b"\x18" + bytes([kind]))
+
+
+def sentencepiece_cases() -> dict[str, Change]:
+    """Of a model whose pieces are a sentencepiece model."""
+
+    def instead(unit_and_count: tuple[bytes, int]) -> Change:
+        return with_pieces("bpe", lambda _: unit_and_count[0] * unit_and_count[1])
+
+    def added(more: bytes) -> Change:
+        return with_pieces("bpe", lambda content: content + more)
+
+    contents = {
+        b"": 1,
+        b"no model": 1,
+        b"\xff": 1000,
+        b"\x80": 10**6,
+        b"\x0b": 100,
+        random.Random(5).randbytes(5000): 1,
+    }
+    contents |= {piece(b"a"): 10**7, b"\x0a\x00": 4 * 10**6}
+    pieces = [
+        *(piece(b"a" * 2_000_000), piece(b"a\0b"), piece(b"\xff\xfe"), piece(b""), piece(b"</s>"), piece(b"more")),
+        *(piece(b"zz", float("nan")), piece(b"zz", kind=6), piece(b"zz", kind=99), field(4, bytes(17_000_000))),
     ]
-    laughs = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
-    numbers = [f"0x{'f' * 1990}", f"0x{'f' * 90_000}", "1" + ":59" * 600, "9" * 5000, "1e999", "2024-13-45"]
-    nested = ["[" * 90_000, "[" * 40_000 + "]" * 40_000, "{a: " * 20_000, "[" + "[]," * 30_000 + "]", "- " * 40_000]
-    contents = [
-        *(b"", b"\0", b"\xff\xfe", "model: ä".encode("latin-1"), "model: {}".encode("utf-16"), b"[1, 2]", b"7", b"{{"),
-        *(b"--- 1\n--- 2", b"%YAML 9.9\n---\n", b"2024-13-45", b"\x1b[2J: 1", b'"\\e[2J": 1'),
-    ]
+    tries = [b"\xff" * 1024, struct.pack("<I", 0x803FFC00) + bytes(1020)]  # the second one's root leads far outside
+    rules = [field(2, struct.pack("<I", 1024) + trie + b"a\0" * 50) for trie in tries]
     return {
-        **each("tag", lambda tag: add_to_config(f"more: {tag}\n"), tags),
-        **each("number", lambda number: add_to_config(f"more: {number}\n"), numbers),
-        **each("nested", lambda text: add_to_config(f"more: {text}\n"), nested),
-        **each("content", lambda content: write(CONFIG, content), contents),
-        "a section twice": add_to_config("training: {seed: 5}\n"),
-        "a key twice": write(CONFIG, "training: {seed: 1, seed: 2}\n"),
-        "laughs": add_to_config("a0: &a0 [ha, ha, ha, ha]\n" + laughs),
-        "laughs as a value": write(CONFIG, "recipe: &a [*a, *a]\n"),
-        "merged": add_to_config("x: &x {seed: 1}\ny: {<<: *x}\n"),
-        "100 MB": lambda folder: add_to_config("# " + "x" * 10**8)(folder),
-        "1 TB": sparse(CONFIG, 2**40),
+        **each("spm", instead, contents.items()),
+        **each("piece", added, pieces),
+        **each("rules", added, [field(number, content) for content in rules for number in (3, 5)]),
+        "spm cut": with_pieces("bpe", lambda content: content[: len(content) // 2]),
+    }
+
+
+def description_cases() -> dict[str, Change]:
+    """Of the file beside it; and good tokenizers, but not those of this model."""
+
+    def set_one(pair: tuple[str, Any]) -> Change:
+        return set_in(METADATA, None, **dict([pair]))
+
+    def another(size: int) -> Change:
+        def apply(folder: Path) -> None:
+            shutil.rmtree(folder / "tokenizer")
+            content = "".join(map(chr, range(0xE000, 0xE000 + size - 2))).encode()
+            write_stored(folder / "tokenizer" / "joint", "characters", size, (), content)
+
+        return apply
+
+    values = {
+        "kind": ["../../evil", "characters", None, "\x1b[2J"], "reserved": [["<2xx>"], [1, 2], "<2en>"],
+        "padding": [0, 10**9], "format": [2, 10**1000, None], "sha256": ["0" * 64, 7], "file": ["../../../etc/passwd"],
+    }  # fmt: skip
+    counts = (-1, 0, 5, 10**7, 2**63, 7.0, "7", None)
+    contents = (b"", b"[]", b"\xff", b"[" * 90_000, b"a: &a [*a]", b"!!python/name:os.system", b"x" * 10**7)
+    return {
+        **each("pieces", lambda count: set_in(METADATA, None, pieces=count, padding=count), counts),
+        **each("with", set_one, [(name, value) for name, several in values.items() for value in several]),
+        **each("content", lambda content: write(METADATA, content), contents),
+        **each("a good vocabulary of", another, [50, 400_000]),
     }
 
 
@@ -279,41 +307,82 @@ def yaml_cases(canary: Path) -> dict[str, Change]:
 
 
 def label_cases() -> dict[str, Change]:
-    """What the labels of a classifier may be instead, and a file that is none."""
+    """What the labels of a classifier may be instead."""
 
-    def listed(labels: Any) -> Change:
-        return write(LABELS, json.dumps(labels))
-
-    def instead(make: Callable[[Path], object]) -> Change:
-        def change(folder: Path) -> None:
-            (folder / LABELS).unlink()
-            make(folder / LABELS)
-
-        return change
+    def among(value: Any) -> Change:
+        return write(LABELS, json.dumps([*CHOICES[:2], value]))
 
     no_json = [
-        *(b"", b"\0", b"blue\ngreen\nred", b"[", b'["blue", "green", "red"', b'["blue", "green", "red"] more', b"'a'"),
-        *(b"\xff\xfe", '["bl\xe4", "green", "red"]'.encode("latin-1"), json.dumps(CHOICES).encode("utf-16")),
-        *(b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[" + b"9" * 5000 + b"]"),
+        b"",
+        b"blue\ngreen\nred",
+        b'["blue", "green", "red"',
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b"[" + b"9" * 5000 + b"]",
     ]
-    no_list = [None, True, 7, "blue green red", {"blue": 0, "green": 1, "red": 2}, {"0": "blue"}, float("nan")]
-    others = [None, 7, 7.5, True, float("nan"), float("inf"), ["red"], {"red": 2}]
-    faulty = [
-        *("", " ", "red ", "\tred", "green", "blue", "x" * 201, "x" * 10**6),
-        *("a\0b", "a\nb", "a\tb", "\x1b[2Jevil", "\x7f", "a\u2028b", "a\u202eb", "a\u200bb", "\ud800", "\ue000"),
-    ]
-    numbers = [0, 1, 2, 4, 100, 10_001, 10**6]
+    no_list = [b"null", b'"red"', b'{"0": "blue"}', json.dumps(["red"] * 3).encode(), json.dumps(["a", "b"]).encode()]
+    others = [None, 7, ["red"], "", " ", "green", "x" * 10**6, "a\0b", "a\nb", "\x1b[2Jevil", "a\u202eb", "\ud800"]
     return {
-        **each("no JSON", lambda content: write(LABELS, content), no_json),
-        **each("no list", listed, no_list),
-        **each("among them", lambda value: listed([*CHOICES[:2], value]), others),
-        **each("label", lambda label: listed([*CHOICES[:2], label]), faulty),
-        **each("number of labels", lambda count: listed([f"label {number}" for number in range(count)]), numbers),
-        "all the same": listed(["red"] * 3),
-        "100 MB": write(LABELS, json.dumps(["x" * 10**8])),
+        **each("content", lambda content: write(LABELS, content), [*no_json, *no_list]),
+        **each("among them", among, others),
         "1 TB": sparse(LABELS, 2**40),
-        "gone": instead(nothing),
-        "a folder": instead(Path.mkdir),
-        "a pipe that nobody writes": instead(os.mkfifo),
-        "a device": instead(lambda path: path.symlink_to("/dev/zero")),
+        "a pipe that nobody writes": replaced(LABELS, os.mkfifo),
+        "gone": replaced(LABELS, nothing),
+    }
+
+
+# --- places ---
+
+
+def replaced(name: str, make: Callable[[Path], Any]) -> Change:
+    """Something else under the name of a file or folder."""
+
+    def change(folder: Path) -> None:
+        (folder / name).rename(aside(folder, name))
+        make(folder / name)
+
+    return change
+
+
+def aside(folder: Path, name: str) -> Path:
+    return folder.with_name(f"{folder.name}-{name.replace('/', '-')}")
+
+
+def place_cases() -> dict[str, Change]:
+    targets = ("/dev/zero", "/etc/passwd", "/proc/self/mem", "/nowhere", ".", "/")
+    makers: dict[str, Callable[[Path], Any]] = {
+        "fifo": os.mkfifo,
+        "folder": Path.mkdir,
+        "nothing": nothing,
+        **{f"link to {target}": lambda path, target=target: path.symlink_to(target) for target in targets},
+    }
+    names = (WEIGHTS, CONFIG, METADATA, PIECES["bpe"], "tokenizer", "tokenizer/joint")
+    cases = {f"{name}: {what}": replaced(name, make) for name in names for what, make in makers.items()}
+
+    def linked_out(name: str) -> Change:
+        """The file or folder itself, but outside."""
+        return lambda folder: replaced(name, lambda path: path.symlink_to(aside(folder, name)))(folder)
+
+    return cases | {f"{name}: link out": linked_out(name) for name in names}
+
+
+def harmless_cases(canary: Path) -> dict[str, Change]:
+    """What is never opened, or says nothing that is taken."""
+    written = pickles(canary)
+
+    def code_beside(folder: Path) -> None:
+        for name in ("model.pt", "pytorch_model.bin", "tokenizer/joint/vocab.pkl", "optimizer.pt"):
+            write(name, written["pt"])(folder)
+        for name in ("__init__.py", "conftest.py", "sitecustomize.py", "modeling.py", "torch.py", "yaml.py"):
+            write(name, f"open({str(canary)!r}, 'w')")(folder)
+
+    def fifo_as_corpus(folder: Path) -> None:
+        os.mkfifo(folder / "fifo")
+        outside = [{"files": ["../../../etc/passwd"]}]
+        set_in(CONFIG, "data", train=[{"files": [str(folder / "fifo")]}], valid=outside)(folder)
+
+    return {
+        "code beside the model": code_beside,
+        "a corpus that waits, and one outside": fifo_as_corpus,
+        "a card that is a fifo": replaced("README.md", os.mkfifo),
     }

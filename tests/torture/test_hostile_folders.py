@@ -17,21 +17,22 @@ from tests.torture.hostile import (
     CONFIG,
     LABELS,
     METADATA,
-    PIECES,
     WEIGHTS,
     Change,
     Folders,
     counted,
 )
-from tests.torture.hostile_cases import config_cases, label_cases, weights_cases, write
-from tests.torture.hostile_pieces import (
+from tests.torture.hostile_cases import (
+    config_cases,
     description_cases,
     harmless_cases,
-    other_vocabularies,
+    label_cases,
     pickle_cases,
     place_cases,
     sentencepiece_cases,
+    weights_cases,
     with_pieces,
+    write,
 )
 
 MUTATIONS = 200
@@ -50,7 +51,6 @@ GROUPS = {
     "configurations": ("bpe", config_cases),
     "sentencepiece models": ("bpe", lambda _: sentencepiece_cases()),
     "descriptions of a tokenizer": ("bpe", lambda _: description_cases()),
-    "other vocabularies": ("bpe", lambda _: other_vocabularies()),
     "links, fifos, devices": ("bpe", lambda _: place_cases()),
     "labels": (CLASSIFIER, lambda _: label_cases()),
 }
@@ -71,7 +71,7 @@ def test_hostile_folders_are_refused_and_nothing_in_them_runs(
 def test_what_is_none_of_our_business_does_no_harm(folders: Folders, full: bool, measured: Measured) -> None:
     """Code that lies beside a model, corpora that its configuration names, how a stranger would split words."""
     cases = harmless_cases(folders.canary)
-    tried = [folders.tried(change, kind) for kind, change in cases.values()]
+    tried = [folders.tried(change) for change in cases.values()]
     held, note = counted(cases, tried, may_translate=True)
     assert not folders.canary.exists()
     assert [outcome.code for _, outcome in tried] == [0] * len(cases)
@@ -82,34 +82,20 @@ def test_what_is_none_of_our_business_does_no_harm(folders: Folders, full: bool,
 
 
 def damaged(content: bytes, draw: random.Random) -> bytes:
-    """One to three bits turned, bytes removed, doubled or put in, an end cut off, or numbers made large."""
+    """One to three bits turned, bytes removed, doubled or put in."""
     for _ in range(draw.randint(1, 3)):
-        place = draw.randrange(len(content) + 1)
-        length = min(draw.choice((1, 2, 5, 50)), len(content) - place)
-        before, some, after = content[:place], content[place : place + length], content[place + length :]
-        way = draw.randrange(7)
-        if way <= 1 and some:
-            content = before + bytes([some[0] ^ 1 << draw.randrange(8)]) + some[1:] + after
-        elif way == 2:
-            content = before + after
-        elif way == 3:
-            content = before + some + some + after
-        elif way == 4:
-            content = before + draw.randbytes(length) + some + after
-        elif way == 5:
-            content = before if draw.random() < 0.3 else before + b"9" * length + after
-        else:
-            content = before + draw.choice((b"\xff", b"\0", b'"', b"[", b"{", b":", b"9", b"-", b"\n")) + some + after
+        place = draw.randrange(len(content))
+        before, some, after = content[:place], content[place : place + draw.choice((1, 2, 50))], content[place:]
+        turned = bytes([some[0] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+        ways = (turned, after[len(some) :], some + after, draw.randbytes(3) + after, b"9" * 9 + after, b"[" + after)
+        content = before + draw.choice(ways)
     return content
 
 
 TARGETS = {
     "weights": ("bpe", WEIGHTS),
-    "recurrent weights": ("unigram", WEIGHTS),
     "configuration": ("bpe", CONFIG),
-    "recurrent configuration": ("unigram", CONFIG),
     "description": ("bpe", METADATA),
-    "pieces": ("bpe", PIECES["bpe"]),
     "labels": (CLASSIFIER, LABELS),
     "bpe tokens with their sum": ("bpe", None),
     "unigram tokens with their sum": ("unigram", None),
