@@ -14,7 +14,7 @@ from limelight.batching.stream import BatchStream
 from limelight.config import AugmentationConfig
 from limelight.errors import RunError
 from limelight.text.augmentation import Languages
-from limelight.tokens import SIMILAR, Tokenizers, train_tokenizer
+from limelight.tokens import Tokenizers, train_tokenizer
 from tests.batching.helpers import BEGINNING, aligned, same, store_of, taken
 from tests.forked import PROCESSES
 
@@ -39,7 +39,7 @@ def sentences() -> list[str]:
 def tokenizers(request: pytest.FixtureRequest, sentences: list[str]) -> Tokenizers:
     both = train_tokenizer(
         sentences, kind=request.param, vocabulary_size=None, languages=["en", "de"], byte_fallback=False, seed=1,
-        sentences=len(sentences), reserved=(SIMILAR,),
+        sentences=len(sentences),
     )  # fmt: skip
     return Tokenizers(both, both)
 
@@ -52,9 +52,6 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
         for number, part in enumerate((sentences[:170], sentences[170:]))
     ]
     tag = (tokenizers.source.reserved_id("<2en>"),)
-    place = tmp_path_factory.mktemp("similar") / "rows.npy"
-    np.save(place, np.arange(len(stores[1]), dtype=np.int32)[::-1])
-    near = np.load(place, mmap_mode="r")
     words = [
         aligned(tmp_path_factory.mktemp("words") / str(number), store, turned=True)
         for number, store in enumerate(stores)
@@ -62,7 +59,7 @@ def views(tokenizers: Tokenizers, sentences: list[str], tmp_path_factory: pytest
     return [
         View(stores[0], languages=Languages("en", "de"), alignment=words[0]),
         View(stores[0].reversed(), 0.5, tag, Languages("de", "en"), words[0].reversed()),
-        View(stores[1], 1.5, alignment=words[1], similar=near),
+        View(stores[1], 1.5, alignment=words[1]),
     ]
 
 

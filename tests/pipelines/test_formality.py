@@ -1,14 +1,12 @@
 """Tags that a call asks for: before every request of a sentence, refused by a model that was not trained with them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 import torch
 
 from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.errors import UserError
-from limelight.formats.translation_memory import open_memory
 from limelight.models.families import build_model
 from limelight.pipelines.job import Text
 from limelight.pipelines.translator import Translator
@@ -92,21 +90,3 @@ def test_a_variant_of_a_language_names_the_form(code: str) -> None:
     assert {tuple(each) for each in other} == {("<2de>", "<informal>")}
     english = tags(KNOWING, "kannst du mir helfen", source_lang="de", target_lang=code.lower().replace("de", "en"))
     assert {tuple(each) for each in english} == {("<2en>",)}
-
-
-def test_a_model_trained_with_similar_translations_gets_that_of_the_memory(tmp_path: Path) -> None:
-    path = tmp_path / "m.tsv"
-    path.write_text("can you help us\tkannst du uns helfen\nabout something else\tanders\n", encoding="utf-8")
-    memory = open_memory(path, "en", "de")
-    asked = {"source_lang": "en", "target_lang": "de", "memory": memory, "guards": False}
-    for one, known in ((translator("<similar>"), True), (KNOWING, False)):
-        for text, gets in (("can you help me", True), ("can you help us", None), ("rain falls", False)):
-            [job] = one.jobs([Text(text)], one.options(**asked))
-            sources = [ask.request.source for ask in job.take(9)]
-            if gets is None:
-                assert sources == [], "it is reused"
-                continue
-            tokens = one.tokenizers.source
-            plain = [tokens.reserved_id("<2de>"), *tokens.encode(text)]
-            added = [tokens.reserved_id("<similar>"), *tokens.encode("kannst du uns helfen")] if gets and known else []
-            assert sources == [[*plain, *added, 0]]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from limelight.errors import UserError
 from limelight.text.marking import (
     FORMALITY_MARKS,
-    SIMILAR_MARK,
     TERM_BEGIN,
     TERM_END,
     annotated,
@@ -25,7 +24,7 @@ from limelight.tokens.marked import (
     knows_marks,
     require_marks,
 )
-from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS, SIMILAR
+from limelight.tokens.tokenizer import FORMALITY_TAGS, PLACEHOLDERS
 from tests.marks import show_marks
 
 TEXTS = [f"the cat number {n} sleeps: in (the) house, 是的." for n in range(40)] + ["die Katze schläft."]
@@ -147,13 +146,10 @@ def test_an_imported_vocabulary_has_no_marks(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["bpe", "characters"])
 def test_tags_in_marked_text_are_those_that_are_inserted_as_ids(kind: str) -> None:
-    tags = (*FORMALITY_TAGS, SIMILAR)
-    tokenizer = train_tokenizer(
-        TEXTS, kind=kind, vocabulary_size=None, languages=["de"], byte_fallback=True, seed=1, sentences=3, reserved=tags
-    )
-    formal, similar = tokenizer.reserved_id("<formal>"), tokenizer.reserved_id(SIMILAR)
-    text, other = "the red cat", "a house"
-    ids = encode_marked(tokenizer, f"{FORMALITY_MARKS['formal']}{text}{SIMILAR_MARK}{other}")
-    assert ids == [formal, *tokenizer.encode(text), similar, *tokenizer.encode(other)]
+    settings = {"vocabulary_size": None, "languages": ["de"], "byte_fallback": True, "seed": 1, "sentences": 3}
+    tokenizer = train_tokenizer(TEXTS, kind=kind, reserved=FORMALITY_TAGS, **settings)
+    text = "the red cat"
+    ids = encode_marked(tokenizer, f"{FORMALITY_MARKS['formal']}{text}")
+    assert ids == [tokenizer.reserved_id("<formal>"), *tokenizer.encode(text)]
     shown = show_marks(decode_marked(tokenizer, ids, MARK_PIECES))
-    assert shown.replace(" ", "") == f"<formal>{text}<similar>{other}".replace(" ", "")
+    assert shown.replace(" ", "") == f"<formal>{text}".replace(" ", "")

@@ -40,8 +40,6 @@ class View(NamedTuple):
     languages: Languages = Languages("", "")
     alignment: AlignmentStore | None = None
     """Word alignments of the pairs, if the augmentations need them."""
-    similar: np.ndarray | None = None
-    """For each row that of a similar pair, or -1; if the augmentations need it."""
 
 
 class DrawnRows(NamedTuple):
@@ -141,13 +139,8 @@ def augmented_pairs(
         assert alignment is not None  # `BatchStream` refuses views without
         return alignment.of(chosen[number, 1])
 
-    def similar_of(number: int) -> str:
-        view = seen[number]
-        other = -1 if view.similar is None else int(view.similar[chosen[number, 1]])
-        return view.store.text(other).target if other >= 0 else ""
-
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, similar_of, how.name_lists)
+    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, how.name_lists)
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:

@@ -22,7 +22,14 @@ from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yam
 
 FORMAT = 2
 """Format of `config.yaml`. Format 1, which had no format key, is also read."""
-RETIRED = {"training.processes", "data.states", "data.train.column", "data.valid.column", "data.general.column"}
+RETIRED = {
+    "training.processes",
+    "augmentation.memory",
+    "data.states",
+    "data.train.column",
+    "data.valid.column",
+    "data.general.column",
+}
 """Settings of earlier versions that a stored configuration may still contain. They are ignored."""
 MAX_FAULTS = 20
 """Maximum number of faults that one message lists."""

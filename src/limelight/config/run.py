@@ -65,10 +65,6 @@ class AugmentationConfig(Section):
     formality: Rate = 0.0
     """The tag `<formal>` or `<informal>` goes before the source, if a German or French target has a form of address."""
 
-    memory: Rate = 0.0
-    """The token `<similar>` and the target of a similar pair follow the source, if the corpus has one: the model learns
-    to use matches of a translation memory."""
-
     @property
     def needs_alignments(self) -> bool:
         """Whether word alignments are needed."""

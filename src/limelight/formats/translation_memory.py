@@ -33,8 +33,6 @@ from limelight.text.words import words_and_signs, words_of
 FORMAT = "limelight memory 2"
 LEAST = 0.7
 """Default minimum similarity of a match that is shown."""
-FUZZY = 0.5
-"""Minimum similarity of a match that a model gets (`augmentation.memory`), as Bulte and Tezcan (2019) found best."""
 COMMON = 300
 """Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
 CANDIDATES = 100
@@ -66,11 +64,6 @@ def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> 
     from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
 
     return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
-
-
-def fuzzy_match(memory: TranslationMemory, text: str) -> MemoryMatch | None:
-    """The most similar segment with another source, of at least `FUZZY`."""
-    return next((match for match in memory.find(text, FUZZY, most=5) if match.similarity < 1), None)
 
 
 def normalized(text: str) -> str:

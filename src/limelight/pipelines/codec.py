@@ -42,7 +42,7 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, without_marks
 from limelight.text.protectors import Protector, numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
-from limelight.tokens import FORMALITY_TAGS, SIMILAR, UNKNOWN, Tokenizers, side_constraint_tag, tagged
+from limelight.tokens import FORMALITY_TAGS, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
 from limelight.tokens.tokenizer import SPACE, byte_of, language_tag
 
@@ -67,8 +67,6 @@ class Part(NamedTuple):
     """Whether the text and its translation are marked: their placeholders are reserved tokens."""
     tags: tuple[str, ...] = ()
     """Reserved tokens before the text, after that of the language."""
-    similar: str = ""
-    """The translation of a similar text, for a model that was trained with them."""
     request: Request | None = None
     """The request to an engine, which `Codec.encode` makes; None for a blank text."""
 
@@ -242,23 +240,16 @@ class Codec:
         if self.forces_languages and part.direction is not None:
             prefix = [target.reserved_id(language_tag(part.direction.target)), *prefix]
         limit, longest = settings.max_length(len(ids)), longest_sequence(self.model)
-        similar = [source.reserved_id(SIMILAR), *self.tokenizers.source.encode(part.similar)] if part.similar else []
         if longest is not None:
             require_room(ids, longest, f"text {part.place[0]}")
             require_room(prefix, longest, f"prefix {part.place[0]}")
             limit = min(limit, longest - 1)
-        room = MAX_TOKENS if longest is None else min(MAX_TOKENS, longest - len(ids))
-        ids = [*ids, *(similar if len(similar) < room else ()), self.model.end_id]
+        ids = [*ids, self.model.end_id]
         listed = None if self.short is None else self.short.listed(ids, prefix)
         if listed is not None and any(constraints):
             listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
         asked = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
         return part._replace(request=replace(asked, constraints=constraints))
-
-    @cached_property
-    def knows_similar(self) -> bool:
-        """Whether the model was trained with translations of similar texts."""
-        return SIMILAR in getattr(self.tokenizers.source, "reserved", ())
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
@@ -338,7 +329,7 @@ class Codec:
         changed = sum(one != other for one, other in zip(part.text.split(), text.split(), strict=False))
         if part.request is None or changed < MIN_RECASED:
             return part
-        return self.encode(part._replace(text=text, similar=""), part.request.settings)
+        return self.encode(part._replace(text=text), part.request.settings)
 
 
 def names_of(direction: Direction | None) -> tuple[str, str]:

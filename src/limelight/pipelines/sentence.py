@@ -61,7 +61,7 @@ class Sentence:
         terms = tuple(Match(0, 0, match.term) for match in source.terms)  # their places in the draft are not known
         between = MarkedSentence(draft.text, source.spans, sent=sent, terms=terms)
         marked = bool(source.spans) and has_marks(sent)
-        second = part._replace(text=sent, direction=legs[1], marked=marked, similar="")
+        second = part._replace(text=sent, direction=legs[1], marked=marked)
         found = yield from Sentence(self.codec, between, second, self.options)._by_terms()
         return [_through(draft, each, source, legs) for each in found]
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.formats.translation_memory import MemoryMatch, fuzzy_match
+from limelight.formats.translation_memory import MemoryMatch
 from limelight.formats.unit import Code, Unit, code_protector, rewritten, with_codes
 from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, known, names_of, other_language, unchanged
 from limelight.pipelines.job import Job, Steps, Text
@@ -166,9 +166,8 @@ class _Work:
         sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         number = (text.number, place) if place else (text.number,)
-        similar = fuzzy_match(self._memory, source.text) if self._memory is not None and codec.knows_similar else None
         tags = codec.tags_of(options, names_of(direction)[1])
-        part = Part(sent, direction, text.prefix, number, marked, tags, similar.target if similar else "")
+        part = Part(sent, direction, text.prefix, number, marked, tags)
         return (yield from Sentence(codec, source, part, options).translations())
 
     def join(self, found: Sequence[Translations]) -> None:

@@ -1,10 +1,7 @@
-"""What augmentations need of a run's corpora, made once and stored beside their token stores: word alignments, and the
-most similar other pair of each pair (Bulte and Tezcan 2019, "Neural Fuzzy Repair")."""
+"""Word alignments of a run's corpora, which augmentations need, made once and stored beside their token stores."""
 
 import hashlib
-import io
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,8 +18,6 @@ from limelight.batching.store import (
     store_matches,
 )
 from limelight.config import Corpus
-from limelight.files import write_whole
-from limelight.formats.translation_memory import Index, TranslationMemory, fuzzy_match, index_pairs
 from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import (
@@ -32,10 +27,10 @@ from limelight.preparation.word_alignment import (
     Words,
     split_words,
 )
-from limelight.text.pair import Pair, Sides
+from limelight.text.pair import Sides
 
 GROUP = 10_000
-"""Number of pairs that are aligned, or looked up, at once."""
+"""Number of pairs that are aligned at once."""
 VERSION = 1
 """Version of the alignment method; a change invalidates stored alignments."""
 
@@ -97,39 +92,3 @@ def sample_pairs(stores: Sequence[TokenStore], most: int) -> Iterator[Sides]:
 
 def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
     return list(map(split_words, store.texts(rows)))
-
-
-def find_similar(stores: Sequence[TokenStore], run: Path, say: Say) -> list[np.ndarray]:
-    """For each store the row of the most similar other pair of each of its rows, and -1 for rows without one; mapped
-    from disk."""
-    found = []
-    for number, store in enumerate(stores):
-        folder = run / DATA / f"train-{number}"
-        path = folder.with_name(f"{folder.name}-similar-{described(folder).fingerprint[:16]}.npy")
-        if not path.exists():
-            rows, content = _similar(store), io.BytesIO()
-            np.save(content, rows, allow_pickle=False)
-            write_whole(path, content.getvalue())
-            say(f"{folder.name}: {np.count_nonzero(rows >= 0):,} of {len(rows):,} pairs have a similar one")
-        found.append(np.load(path, mmap_mode="r", allow_pickle=False))
-    return found
-
-
-def _similar(store: TokenStore) -> np.ndarray:
-    """The rows of the most similar pairs with another source: the pair itself, and others with the same source, would
-    teach the model to copy."""
-    with tempfile.TemporaryDirectory(prefix="limelight-") as name:
-        index_pairs(Path(name) / "index", _pairs(store))
-        memory = TranslationMemory([Index(Path(name) / "index", "")])
-        matches = (fuzzy_match(memory, pair.source) for pair in _pairs(store))
-        numbers = (int(match.origin.rpartition(":")[2]) - 1 if match else -1 for match in matches)
-        rows = np.fromiter(numbers, dtype=np.int32, count=len(store))
-        memory.close()
-    return rows
-
-
-def _pairs(store: TokenStore) -> Iterator[Pair]:
-    for first in range(0, len(store), GROUP):
-        rows = np.arange(first, min(first + GROUP, len(store)))
-        for row, (source, target) in zip(rows, store.texts(rows), strict=True):
-            yield Pair(source, target, "", int(row) + 1)

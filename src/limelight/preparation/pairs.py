@@ -8,8 +8,6 @@ from functools import partial
 from itertools import chain, compress
 from pathlib import Path
 
-import numpy as np
-
 from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
@@ -17,7 +15,7 @@ from limelight.files import write_folder
 from limelight.formats import read_pairs
 from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
-from limelight.preparation.align import align_stores, find_similar
+from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_texts, is_held_out, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
@@ -28,7 +26,6 @@ from limelight.text.pair import BadLine, Pair
 from limelight.tokens import (
     BACK_TRANSLATED,
     FORMALITY_TAGS,
-    SIMILAR,
     Tokenizer,
     Tokenizers,
     load_tokenizers,
@@ -128,8 +125,6 @@ class Prepared:
     """The pairs of each corpus of `data.valid`."""
     alignments: Sequence[AlignmentStore | None] = ()
     """The word alignments of each store, if the augmentations need them."""
-    similar: Sequence[np.ndarray] = ()
-    """For each store what `find_similar` found, if the augmentations need it."""
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
@@ -153,8 +148,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     stores = make_stores(config, encode, run, say, ids=ids, marks=all(map(knows_marks, tokenizers)))
     warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
     alignments = align_stores(data.train, stores, run, say) if config.augmentation.needs_alignments else ()
-    similar = find_similar(stores, run, say) if config.augmentation.memory else ()
-    return Prepared(tokenizers, stores, valid, alignments, similar)
+    return Prepared(tokenizers, stores, valid, alignments)
 
 
 def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Path, say: Say) -> None:
@@ -244,7 +238,6 @@ def further_pieces(config: RunConfig) -> tuple[str, ...]:
     found = [BACK_TRANSLATED] * any(corpus.tag == "bt" for corpus in corpora)
     if config.augmentation.formality or {"formal", "informal"} & constraints.keys():
         found += FORMALITY_TAGS
-    found += [SIMILAR] * (config.augmentation.memory > 0)
     return tuple(dict.fromkeys([*found, *map(side_constraint_tag, constraints)]))
 
 

@@ -29,7 +29,6 @@ from limelight.text.marking import (
     ANNOTATION,
     FORMALITY_MARKS,
     MAX_PLACEHOLDERS,
-    SIMILAR_MARK,
     has_marks,
     placeholder,
 )
@@ -73,10 +72,10 @@ MARKING = ("placeholders", "terms")
 ALIGNED = (*MARKING, "emphasis")
 """Augmentations that need word alignments."""
 
-TAGGING = ("formality", "memory", "figures")
+TAGGING = ("formality", "figures")
 """Augmentations that add tags or placeholders without alignments."""
 
-LATER = (*ALIGNED, "decimals", "signs", "spaces", "figures", "formality", "memory")
+LATER = (*ALIGNED, "decimals", "signs", "spaces", "figures", "formality")
 """Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
@@ -105,11 +104,6 @@ def no_alignment(_place: int) -> Alignment:
     raise ValueError(f"{', '.join(ALIGNED)} need word alignments, and there are none")
 
 
-def no_similar(_place: int) -> str:
-    """For pairs without similar ones."""
-    return ""
-
-
 def augment(
     pairs: Sequence[Sides],
     languages: Sequence[Languages],
@@ -118,7 +112,6 @@ def augment(
     alignment_of: Callable[[int], Alignment] = no_alignment,
     tags: Sequence[object] = (),
     marked: Sequence[bool] = (),
-    similar_of: Callable[[int], str] = no_similar,
     name_lists: Sequence[Sequence[str]] = (),
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
@@ -132,13 +125,12 @@ def augment(
         alignment_of: index of a pair -> its word alignment, for `ALIGNED`.
         tags: the tags before each source; empty if all sources have the same tags or none.
         marked: whether each pair has marks already; such a pair is neither joined nor given further marks.
-        similar_of: index of a pair -> the target of a similar one, or an empty string; for `memory`.
         name_lists: lists of names of one kind each, for `names`; names are invented where there is none.
 
     Raises:
         ValueError: a rate has an unknown name, or needs alignments and there are none.
     """
-    unknown = rates.keys() - {"join", "memory", *ALIGNED, *AUGMENTATIONS}
+    unknown = rates.keys() - {"join", *ALIGNED, *AUGMENTATIONS}
     if unknown:
         raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
@@ -171,11 +163,6 @@ def augment(
         for name, change in changes.items():
             if not (name in TAGGING and has_own) and drawn(name):
                 found = found.changed(name, change(found.pair, languages[place], random))
-        if drawn("memory") and len(parts) == 1 and not has_own:
-            similar = similar_of(place)
-            if similar and not has_marks(similar):
-                source = f"{found.pair.source}{SIMILAR_MARK}{similar}"
-                found = found.changed("memory", found.pair._replace(source=source))
         return found
 
     return [augmented(place) for place in range(len(pairs))]
@@ -378,4 +365,4 @@ AUGMENTATIONS: dict[str, Augmentation] = {
     "figures": figures,
     "formality": formality,
 }
-"""In the order in which they are applied; `join` and `ALIGNED` come before, and `memory` after them."""
+"""In the order in which they are applied; `join` and `ALIGNED` come before."""

@@ -1,7 +1,7 @@
 """Marks inside text: placeholders, term annotations and tags as single characters of a private-use area.
 
 A marked text is a string in which the characters U+F0000 to U+F001F (plane 15) represent the reserved tokens `<ph0>` to
-`<ph31>`, and the three after them a form of address and a similar translation. The rest of the plane represents codes
+`<ph31>`, and the two after them a form of address. The rest of the plane represents codes
 of documents (`formats/unit.py`) and placeholders of a whole text, before its sentences get placeholders of their own.
 Only functions for marked text interpret them (`tokens/marked.py`); in all other text they are ordinary characters. Code
 that inserts marks into untrusted text has to check for such characters first (`has_marks`).
@@ -24,8 +24,6 @@ TERM_END = chr(_FIRST + 31)
 
 FORMALITY_MARKS = {"formal": chr(_FIRST + MARK_COUNT), "informal": chr(_FIRST + MARK_COUNT + 1)}
 """Precede a source whose translation has this form of address."""
-SIMILAR_MARK = chr(_FIRST + MARK_COUNT + 2)
-"""Follows a source, and precedes the translation of a similar one."""
 
 MARK = re.compile("[\U000f0000-\U000ffffd]")
 PLACEHOLDER = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + MAX_PLACEHOLDERS - 1)}]")

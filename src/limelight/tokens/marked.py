@@ -14,14 +14,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marking import FORMALITY_MARKS, MARK, SIMILAR_MARK, TERM_BEGIN, TERM_END, mark_number, mark_of
+from limelight.text.marking import FORMALITY_MARKS, MARK, TERM_BEGIN, TERM_END, mark_number, mark_of
 from limelight.tokens.stored import TaggedTokenizer
 from limelight.tokens.tokenizer import (
     END_PIECE,
     FORMALITY_TAGS,
     PADDING_PIECE,
     PLACEHOLDERS,
-    SIMILAR,
     SPACE,
     UNKNOWN,
     Tokenizer,
@@ -32,9 +31,9 @@ from limelight.tokens.tokenizer import (
 _GUARD = "\U0010fffd"
 """A character outside every vocabulary, so that nothing merges with it: text after it is segmented as the inside of a
 word."""
-MARK_PIECES = (*PLACEHOLDERS, *FORMALITY_TAGS, SIMILAR)
+MARK_PIECES = (*PLACEHOLDERS, *FORMALITY_TAGS)
 """The token of each mark."""
-_TAGS = (*FORMALITY_MARKS.values(), SIMILAR_MARK)
+_TAGS = tuple(FORMALITY_MARKS.values())
 """Marks between which a text is segmented as if it were alone."""
 _BEGIN, _END = re.compile(f" *{TERM_BEGIN} *"), re.compile(f" *{TERM_END}")
 

@@ -42,10 +42,6 @@ FORMALITY_TAGS = ("<formal>", "<informal>")
 """Precede a source whose translation has this form of address (Sennrich et al. 2016). In vocabularies of runs with
 `augmentation.formality`, or with a corpus that has such a side constraint."""
 
-SIMILAR = "<similar>"
-"""Follows a source, and precedes the translation of a similar one (Bulte and Tezcan 2019). In vocabularies of runs with
-`augmentation.memory`."""
-
 MASK = "[MASK]"
 """Replaces a token that a masked model has to predict (Devlin et al. 2019). Only in vocabularies of plain text."""
 
@@ -57,8 +53,9 @@ MAX_PIECES = 500_000
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _DOMAIN = re.compile(rf"domain:{_LANGUAGE.pattern}")
+# `<similar>` is in vocabularies of earlier versions.
 _CONTROL = re.compile(
-    rf"<2{_LANGUAGE.pattern}>|<ph\d+>|<{_DOMAIN.pattern}>|{'|'.join((BACK_TRANSLATED, *FORMALITY_TAGS, SIMILAR))}"
+    rf"<2{_LANGUAGE.pattern}>|<ph\d+>|<{_DOMAIN.pattern}>|{'|'.join((BACK_TRANSLATED, *FORMALITY_TAGS))}|<similar>"
 )
 _BYTE = re.compile("<0x([0-9A-F]{2})>")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -207,9 +207,8 @@ def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
     views, given = list[View](), list[tuple[Corpus, str]]()
     for number, (corpus, store) in enumerate(zip(data.train, prepared.stores, strict=True)):
         words = prepared.alignments[number] if prepared.alignments else None
-        similar = prepared.similar[number] if len(prepared.similar) else None
         direction = direction_of(corpus)
-        views.append(View(store, languages=Languages(*direction), alignment=words, similar=similar))
+        views.append(View(store, languages=Languages(*direction), alignment=words))
         given.append((corpus, corpus.side_constraint))
         if data.both_directions and not corpus.tag:
             turned = words.reversed() if words else None
