@@ -107,12 +107,12 @@ class App:
 
     async def _handled(self, route: Route, request: Request) -> Any:
         service, api = self._service, route.api
-        if service.keys is None:
+        if not service.guarded:
             service.origins.require(request.method, request.headers)
         if route.counted:
             service.require_connection()
         fields, uploads = read_query(request.scope["query_string"]), dict[str, Upload]()
-        needs_key = service.keys is not None and not route.public
+        needs_key = service.guarded and not route.public
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         key: Any = (secret.strip() if scheme.lower() in SCHEMES else "") or fields.get(api.key_field, "")
         client = Client(request.client.host if request.client else "")
@@ -140,7 +140,6 @@ def refused(api: Api, refusal: Refusal) -> Response:
 
 def of_key(service: Service, secret: object, api: Api) -> Client:
     """The client of a key. Raises `Refusal` for an unknown key."""
-    assert service.keys is not None
     if not isinstance(secret, str) or not secret:
         raise Refusal(api.denied, "no_key", "a key is needed: ask the operator of this service for one")
     key = service.keys.find(secret)

@@ -146,7 +146,7 @@ class Service:
         glossaries: Glossaries | None = None,
         memories: Memories | None = None,
     ) -> None:
-        self.catalog, self.limits, self.keys = catalog, limits, keys
+        self.catalog, self.limits, self.keys, self.guarded = catalog, limits, keys or Keys([]), keys is not None
         self.metrics, self.log = Metrics(), log or Log()
         self.draining = False
         """Whether the service is about to end, and takes nothing more."""
@@ -182,14 +182,12 @@ class Service:
         not count for its key."""
         self.require_open()
         characters = require_bounds(ask, self.limits)
-        if self.keys is not None:
-            self.keys.spend(client.key, characters)
+        self.keys.spend(client.key, characters)
         try:
             async with asyncio.timeout(self.limits.deadline):
                 yield
         except (TimeoutError, Refusal) as error:
-            if self.keys is not None:
-                self.keys.give_back(client.key, characters)
+            self.keys.give_back(client.key, characters)
             raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
 
     async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:

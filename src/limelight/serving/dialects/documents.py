@@ -86,7 +86,6 @@ def _file(name: str, data: bytes) -> Response:
 @libretranslate.API.post("/translate_file", upload=True)
 async def translate_file(call: Call, asked: libretranslate.Directed) -> JsonObject:
     """Translate a document, and say where it is fetched."""
-    libretranslate.require_fields(call, "source", "target")
     document = await _begun(call, "", asked.ask([]), copies=True)
     assert document.work is not None
     try:
@@ -186,8 +185,8 @@ async def _translations(
     way = await service.way(client, Ask([sample], ask.target, ask.source))
     if way.changes_nothing and not copies:
         raise bad_request("Source and target language are equal.", "document")
-    texts, limit = dict[Segment, str](), None if service.keys is None else service.keys.limit(client.key)
-    for some in chunks(list(dict.fromkeys(segments)), min(CHARACTERS, limit or CHARACTERS)):
+    texts, most = dict[Segment, str](), min(CHARACTERS, service.keys.limit(client.key) or CHARACTERS)
+    for some in chunks(list(dict.fromkeys(segments)), most):
         await _pay(service, client, sum(len(segment.text) for segment in some))
         options = {**ask.engine_options(), "first": len(texts) + 1}
         texts |= zip(some, await service.segments(client, way, some, options), strict=True)
@@ -196,7 +195,7 @@ async def _translations(
 
 async def _pay(service: Service, client: Client, characters: int) -> None:
     """Count characters for the key, when its rate permits them. Raises `Refusal` for more than it ever permits."""
-    while service.keys is not None:
+    while True:
         try:
             return service.keys.spend(client.key, characters)
         except Refusal as refusal:

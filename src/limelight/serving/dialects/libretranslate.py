@@ -6,13 +6,13 @@ Fields come as JSON, as a form or in the query, and so does the key; errors are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from limelight.serving.call import Api, Asked, Call, JsonObject
 from limelight.serving.dialects.deepl import as_list, translated
-from limelight.serving.refusal import Refusal, bad_request
+from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask, TagHandling, require_within
 from limelight.text.languages import language_name
 
@@ -27,18 +27,15 @@ def failure(refusal: Refusal) -> JsonObject:
 API = Api("libretranslate", failure, denied=403, key_field="api_key")
 
 
-def require_fields(call: Call, *names: str) -> None:
-    """Raises `Refusal`, in LibreTranslate's words, for a field that is missing."""
-    for name in names:
-        if not call.fields.get(name):
-            raise bad_request(f"Invalid request: missing {name} parameter")
+Language = Annotated[str, Field(min_length=1, max_length=20)]
+Texts = Annotated[str | list[str], Field(min_length=1)]
 
 
 class Directed(Asked):
     """The languages of a request."""
 
-    source: str = Field("", max_length=20)
-    target: str = Field("", max_length=20)
+    source: Language
+    target: Language
 
     def ask(self, texts: Sequence[str], **more: Any) -> Ask:
         """What is asked for."""
@@ -48,17 +45,14 @@ class Directed(Asked):
 class Translate(Directed):
     """A request."""
 
-    q: str | list[str] = ""
-    format: str = Field("text", max_length=20)
+    q: Texts
+    format: Literal["text", "html", "markdown"] = "text"
     alternatives: int = Field(0, ge=0)
 
 
 @API.post("/translate")
 async def translate(call: Call, asked: Translate) -> JsonObject:
     """Translate a text, or a list of texts, whose answer has lists."""
-    require_fields(call, "q", "source", "target")
-    if asked.format not in ("text", "html", "markdown"):
-        raise bad_request(f"{asked.format} format is not supported: use text, html or markdown")
     require_within("alternatives", asked.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
     tags = None if asked.format == "text" else TagHandling(asked.format)
     options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
@@ -100,13 +94,12 @@ async def languages(call: Call) -> list[JsonObject]:
 class Detect(Asked):
     """A request."""
 
-    q: str | list[str] = ""
+    q: Texts
 
 
 @API.post("/detect")
 async def detect(call: Call, asked: Detect) -> list[JsonObject]:
     """Detect the language of a text."""
-    require_fields(call, "q")
     found = await call.service.detect(call.client, "\n".join(as_list(asked.q)))
     return [_detected(code, likely) for code, likely in found.items()]
 
@@ -126,6 +119,5 @@ class OmegaT(Directed):
 @API.get("/omegat")
 async def omegat(call: Call, asked: OmegaT) -> JsonObject:
     """Translate the text of one segment."""
-    require_fields(call, "source", "target")
     (answer,) = await translated(call, asked.ask([asked.text]))
     return {"translation": answer.text}

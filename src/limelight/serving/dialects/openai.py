@@ -43,32 +43,20 @@ def failure(refusal: Refusal) -> JsonObject:
 API = Api("openai", failure, ("/v1/",))
 
 
-class Part(Asked):
-    """A part of a message; only text can be translated."""
-
-    type: Literal["text", "input_text"]
-    text: str
-
-
 class Message(Asked):
     """A message of the conversation."""
 
     role: str = Field(max_length=20)
-    content: str | list[Part | dict[str, Any]] | None = None
+    content: str | list[dict[str, Any]] | None = None
     """Only the last message of the user is used; it has text alone."""
 
     @property
-    def text(self) -> str:
-        """The text of its parts."""
-        parts = self.content if isinstance(self.content, list) else ()
-        joined = "".join(part.text for part in parts if isinstance(part, Part))
-        return self.content if isinstance(self.content, str) else joined
-
-
-class StreamOptions(Asked):
-    """Options of a stream."""
-
-    include_usage: bool = False
+    def text(self) -> str | None:
+        """The text of its parts; None where it has other parts."""
+        if not isinstance(self.content, list):
+            return self.content or ""
+        texts = [str(part.get("text")) for part in self.content if part.get("type") in ("text", "input_text")]
+        return "".join(texts) if len(texts) == len(self.content) else None
 
 
 class Completion(Asked):
@@ -77,7 +65,8 @@ class Completion(Asked):
     model: str = Field(max_length=200)
     messages: list[Message] = Field(min_length=1, max_length=MAX_MESSAGES)
     stream: bool = False
-    stream_options: StreamOptions = StreamOptions()
+    stream_options: dict[str, Any] = Field({})
+    """`include_usage`: whether the last event has the usage."""
     n: Literal[1] = 1
     response_format: dict[str, Any] = Field({})
     """`json_object`, or a `json_schema` with one string: the answer is JSON."""
@@ -95,7 +84,7 @@ async def completions(call: Call, asked: Completion) -> Any:
     head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
     if asked.stream:
         whole = bool(asked.response_format) or prompt.form is not None or len(prompt.texts) > 1
-        make = partial(_chunks, head, ask, write, whole=whole, usage=asked.stream_options.include_usage)
+        make = partial(_chunks, head, ask, write, whole=whole, usage=bool(asked.stream_options.get("include_usage")))
         return await streamed(call.service.log, partial(call.service.translate, call.client, ask), make)
     answers = await translated(call, ask)
     message = {"role": "assistant", "content": write(answers)}
@@ -105,12 +94,13 @@ async def completions(call: Call, asked: Completion) -> Any:
 
 def _prompt(messages: Sequence[Message]) -> Prompt:
     """What the messages ask for. Raises `Refusal`, also where the last message of the user is not a text."""
-    last = next((each for each in reversed(messages) if each.role == "user"), None)
-    if last is None:
+    texts = [each.text for each in messages if each.role == "user"]
+    if not texts:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
-    if isinstance(last.content, list) and not all(isinstance(part, Part) for part in last.content):
+    if texts[-1] is None:
         raise bad_request("messages: only text can be translated, and the last message of the user has other parts")
-    return read_prompt("\n\n".join(each.text for each in messages if each.role in ("system", "developer")), last.text)
+    system = "\n\n".join(each.text or "" for each in messages if each.role in ("system", "developer"))
+    return read_prompt(system, texts[-1])
 
 
 def _content(field: str, prompt: Prompt, answers: Sequence[Answer]) -> str:
