@@ -47,11 +47,10 @@ def store_of(
     sources: list[str],
     targets: list[str],
     tokenizers: Tokenizers = LETTERS,
-    marked: tuple[bool, ...] = (),
 ) -> TokenStore:
     with StoreWriter(folder, vocabulary_size=tokenizers.source.size) as writer:
         ids = (each.encode_batch(texts) for each, texts in zip(tokenizers, (sources, targets), strict=True))
-        writer.append(*ids, sources, targets, marked)
+        writer.append(*ids, sources, targets)
         return writer.close("fingerprint")
 
 

@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.batching.drawing import Drawing, View, augmented_pairs, stored_rows, texts_of, varied_rows
-from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.drawing import Drawing, View, stored_rows, varied_rows
+from limelight.batching.store import TokenStore
 from limelight.text.augmentation import Languages
 from limelight.text.marking import MARK, PLACEHOLDER, placeholder
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
-from limelight.tokens.marked import decode_marked, encode_mixed
+from limelight.tokens.marked import decode_marked
 from tests.batching.helpers import aligned, store_of
-from tests.marks import show_marks
 
 TEXTS = [(f"the cat number {n} sits here.", f"die katze nummer {n} sitzt hier.") for n in range(30)]
 SEEDS = (3, 4)
@@ -129,38 +128,3 @@ def test_marks_in_text_are_ids_only_where_augmentation_put_them(tokenizer: Token
     assert 15 < sum(with_marks[1::2]) <= 30
     assert any("<ph7>" in text for text in read(tokenizer, drawn.targets)[1::2])
     assert all(len(MARK.findall(tokenizer.decode(row.tolist()))) == 1 for row in list(drawn.targets)[::2])
-
-
-MARKED = [(f"press {placeholder(0)}start{placeholder(1)} now.", f"drücke {placeholder(0)}start{placeholder(1)} jetzt.")]
-
-
-def marked_store(folder: Path, tokenizer: Tokenizer, marked: bool) -> TokenStore:
-    """Thirty pairs and one with the characters of marks."""
-    sources, targets = map(list, zip(*TEXTS, *MARKED, strict=True))
-    is_marked = [False] * 30 + [marked]
-    sides = [encode_mixed(tokenizer, texts, is_marked) for texts in (sources, targets)]
-    with StoreWriter(folder, vocabulary_size=tokenizer.size) as writer:
-        writer.append(*sides, sources, targets, is_marked)
-        return writer.close("")
-
-
-@pytest.mark.parametrize("marked", [True, False])
-@pytest.mark.parametrize("rates", [{}, {"join": 1.0, "lists": 1.0, "placeholders": 1.0}])
-def test_stored_marks_stay_marks_and_other_text_stays_text(
-    marked: bool, rates: dict[str, float], tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    store = marked_store(tmp_path / "s", tokenizer, marked)
-    alignment = aligned(tmp_path / "words", store)
-    views = [View(store, alignment=alignment), View(store.reversed(), alignment=alignment.reversed())]
-    chosen = np.array([(view, row) for view in range(2) for row in (29, 30)])
-    augmented = augmented_pairs(views, chosen, texts_of(views, chosen), Drawing(), 1)
-    assert [each.marked for each in augmented] == [False, marked] * 2
-    drawn = varied_rows(views, Tokenizers(tokenizer, tokenizer), Drawing(0.3, rates), chosen, SEEDS)
-    for place in (1, 3):
-        for row in (drawn.sources[place], drawn.targets[place]):
-            text = decode_marked(tokenizer, row.tolist())
-            assert PLACEHOLDER.findall(text) == [placeholder(0), placeholder(1)]
-            assert ("<ph0>start<ph1>" in show_marks(text)) or not marked
-            reserved = {tokenizer.reserved_id("<ph0>"), tokenizer.reserved_id("<ph1>")}
-            assert reserved.issubset(row.tolist()) == marked
-            assert "number" not in text or not marked  # nothing is joined with it

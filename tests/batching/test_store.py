@@ -36,7 +36,7 @@ TWO = ([], [7, 8], "", "日本")
 
 def write_pairs(folder: Path, *rows: tuple[Any, ...]) -> TokenStore:
     with StoreWriter(folder, vocabulary_size=70_001) as writer:
-        writer.append(*map(list, zip(*rows or (ONE, TWO), strict=True)), [True, False])
+        writer.append(*map(list, zip(*rows or (ONE, TWO), strict=True)))
         return writer.close("print")
 
 
@@ -94,16 +94,6 @@ def test_alignments_in_both_directions(tmp_path_factory: pytest.TempPathFactory,
     assert forms.common == back.common[::-1] == (frozenset({"the"}), frozenset({"die", "der"}))
 
 
-def test_marked_rows_are_known_by_their_numbers_both_ways_round(tmp_path: Path) -> None:
-    with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
-        for marked in ([True, False, True], [], [False, False, True]):
-            writer.append(*map(list, zip(ONE, ONE, TWO, strict=True)), marked)
-        store = writer.close("print")
-    for found in (store, store.reversed()):
-        assert found.marked.tolist() == [0, 2, 8]
-        assert found.are_marked(np.array([8, 3, 0, 7, 2])).tolist() == [True, False, True, False, True]
-
-
 def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
     def interrupted() -> None:
         with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
@@ -134,7 +124,7 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
 
 
 FILES = {
-    "pairs": "source.values target.offsets source_text.values target_text.offsets marked.rows store.json",
+    "pairs": "source.values target.offsets source_text.values target_text.offsets store.json",
     "text": "text.ids store.json",
     "links": "links.values links.offsets forms.json store.json",
 }

@@ -30,7 +30,6 @@ FILES = {
     ".xlf": "<xliff version='1.2'><file><body><trans-unit id='1'><source>one two</source></trans-unit></body></file>"
     "</xliff>",
     ".xliff": "<xliff version='2.0'><file><unit><segment><source>one two</source></segment></unit></file></xliff>",
-    ".tmx": "<tmx><body><tu><tuv xml:lang='en'><seg>one two</seg></tuv></tu></body></tmx>",
     ".ts": "<TS><context><message><source>one two</source></message></context></TS>",
 }  # fmt: skip
 FILES |= dict.fromkeys((".sdlxliff", ".mqxliff"), FILES[".xlf"])

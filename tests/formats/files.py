@@ -6,7 +6,6 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.text import BadLine, Pair
-from tests.marks import show_marks
 
 SENTENCES = [("The lamp hums.", "Die Lampe summt."), ("Turn it off.", "Mach sie aus."), ("Good night.", "Gute Nacht.")]
 
@@ -62,11 +61,9 @@ def write(folder: Path, name: str, content: str | bytes) -> Path:
     return path
 
 
-def sides(path: Path, source: str = "", target: str = "", *, marks: bool = False) -> list[tuple[str, str]]:
-    """The pairs of a file, marks readable."""
-    return [
-        (show_marks(pair.source), show_marks(pair.target)) for pair in read_pairs([path], source, target, marks=marks)
-    ]
+def sides(path: Path, source: str = "", target: str = "") -> list[tuple[str, str]]:
+    """The pairs of a file."""
+    return [(pair.source, pair.target) for pair in read_pairs([path], source, target)]
 
 
 def read(path: Path, source: str = "en", target: str = "de") -> tuple[list[Pair], list[BadLine], list[BadLine], str]:

@@ -11,7 +11,7 @@ from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.formats.registry import BOTH_SIDES, FORMATS, Options
 from limelight.text.marking import CODES
-from tests.formats.files import PO_HEADER, qt, tmx, unit, xliff
+from tests.formats.files import PO_HEADER, qt, xliff
 from tests.formats.helpers import upper
 
 TEXTS = st.lists(
@@ -22,7 +22,6 @@ BUILT = {
     ".xliff": lambda texts: xliff(
         "".join(f"<unit><segment><source>{text}</source></segment></unit>" for text in texts), version="2.0"
     ),
-    ".tmx": lambda texts: tmx("".join(unit(("en", text)) for text in texts)),
     ".ts": lambda texts: qt("".join(f"<message><source>{text}</source></message>" for text in texts)),
     ".po": lambda texts: PO_HEADER + "".join(f'msgid "{text}"\nmsgstr ""\n\n' for text in texts),
 }

@@ -11,8 +11,8 @@ from tests.formats.files import read, sides, tmx, unit, write
 def test_units_are_pairs_with_the_line_where_they_begin(tmp_path: Path) -> None:
     path = write(tmp_path, "a.tmx", tmx(unit(("en", "The lamp hums."), ("DE", "Die Lampe summt.")) * 2))
     pairs = list(read_pairs([path], "en", "de"))
-    assert [(pair.source, pair.target, pair.line, pair.marked) for pair in pairs] == [
-        ("The lamp hums.", "Die Lampe summt.", line, False) for line in (2, 3)
+    assert [(pair.source, pair.target, pair.line) for pair in pairs] == [
+        ("The lamp hums.", "Die Lampe summt.", line) for line in (2, 3)
     ]
 
 
@@ -35,21 +35,9 @@ def test_a_text_without_a_language_is_a_bad_segment(tmp_path: Path) -> None:
     assert "a.tmx:1: the file has no segment in both" in error
 
 
-@pytest.mark.parametrize(
-    ("source", "target", "pair"),
-    [
-        ('<bpt i="1" x="5">&lt;b&gt;</bpt>go<ept i="1">&lt;/b&gt;</ept>',
-         '<bpt i="4" x="5">&lt;b&gt;</bpt>los<ept i="4">&lt;/b&gt;</ept>', ("<ph0>go<ph1>", "<ph0>los<ph1>")),
-        ('<ph>{a}</ph> and <ph>{b}</ph>', '<ph>{b}</ph> und <ph>{a}</ph>', ("<ph0> and <ph1>", "<ph1> und <ph0>")),
-        ('<ph x="1">{n}</ph> of <ph x="2">{n}</ph>', '<ph x="2">{n}</ph> von <ph x="1">{n}</ph>',
-         ("<ph0> of <ph1>", "<ph1> von <ph0>")),
-        ("<ut>x</ut>go", "los", ("go", "los")),
-        ('see <hi type="term">the <ph x="1"/>lamp</hi>', 'siehe <hi>die <ph x="1"/>Lampe</hi>',
-         ("see the <ph0>lamp", "siehe die <ph0>Lampe")),
-    ],
-)  # fmt: skip
-def test_codes_become_placeholders(source: str, target: str, pair: tuple[str, str], tmp_path: Path) -> None:
-    path = write(tmp_path, "a.tmx", tmx(unit(("en", source), ("de", target))))
-    assert sides(path, "en", "de", marks=True) == [pair]
-    [without] = sides(path, "en", "de")
-    assert "<ph" not in "".join(without)
+def test_codes_are_left_out(tmp_path: Path) -> None:
+    source = (
+        '<bpt i="1">&lt;b&gt;</bpt>go<ept i="1">&lt;/b&gt;</ept> <ut>x</ut>to <hi type="term">the <ph x="1"/>lamp</hi>'
+    )
+    path = write(tmp_path, "a.tmx", tmx(unit(("en", source), ("de", "a<ph>{b}</ph>c"))))
+    assert sides(path, "en", "de") == [("go to the lamp", "a c")]

@@ -10,12 +10,10 @@ from limelight.config import Corpus, RunConfig, override
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
 from limelight.preparation.pairs import Prepared, prepare, read_valid
-from limelight.text.marking import has_marks, placeholder
-from limelight.tokens.marked import decode_marked
+from limelight.text.marking import placeholder
 from limelight.tokens.tokenizer import PLACEHOLDERS
 from tests.formats.files import tmx, unit
-from tests.marks import show_marks
-from tests.training.helpers import NUMBERS, ZAHLEN, tiny_run
+from tests.training.helpers import tiny_run
 
 
 @pytest.fixture
@@ -193,42 +191,20 @@ def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(confi
     assert "warning" not in prepared(with_data(config, valid=()), tmp_path / "other")[1]
 
 
-def memory(path: Path, own: str = "") -> tuple[Corpus, ...]:
-    """Forty units of which every second one has codes, every third no translation; `own` stands in all texts."""
-    units = []
-    for number in range(40):
-        word, wort = NUMBERS[number % 11], ZAHLEN[number % 11]
-        codes = ('<ph x="1"/>', '<ph x="2"/>') if number % 2 else ("", "")
-        variants = [("en", f"{word} {codes[0]}and{codes[1]} {number}{own}")]
-        if number % 3:
-            variants.append(("de", f"{wort} {codes[1]}und{codes[0]} {number}{own}"))
-        units.append(unit(*variants))
-    return corpus(path, tmx("".join(units)).encode())
-
-
-def test_codes_of_a_memory_are_stored_as_ids_of_placeholders(config: RunConfig, tmp_path: Path) -> None:
-    found, said = prepared(with_data(config, train=memory(tmp_path / "a.tmx")), tmp_path / "run")
-    [store], (tokenizer, _) = found.stores, found.tokenizers
-    numbers = [number for number in range(40) if number % 3]
-    assert store.marked.tolist() == [row for row, number in enumerate(numbers) if number % 2]
-    row = numbers.index(5)
-    sides = [show_marks(decode_marked(tokenizer, ids[row].tolist())) for ids in (store.sources, store.targets)]
-    assert sides == ["six <ph0>and<ph1> 5", "sechs <ph1>und<ph0> 5"]
-    pieces = [piece for number in range(tokenizer.size - 1) for piece in tokenizer.pieces([number])]
-    assert not any(map(has_marks, pieces))  # the vocabulary is learned from the text alone
+def test_segments_without_a_translation_are_listed(config: RunConfig, tmp_path: Path) -> None:
+    units = [unit(("en", f"one {number}"), *[("de", f"eins {number}")] * (number % 3 > 0)) for number in range(40)]
+    train = corpus(tmp_path / "a.tmx", tmx("".join(units)).encode())
+    _, said = prepared(with_data(config, train=train), tmp_path / "run")
     listing = tmp_path / "run" / "data" / "train-0-skipped.txt"
     assert f"26 of 26 pairs kept\n14 segments are not used; each of them in {listing}\n" in said
     assert "  not used 14: no text in de (first: " in said
 
 
-@pytest.mark.parametrize("kind", ["tsv", "tmx"])
-def test_characters_that_look_like_marks_stay_ordinary_text(kind: str, config: RunConfig, tmp_path: Path) -> None:
+def test_characters_that_look_like_marks_stay_ordinary_text(config: RunConfig, tmp_path: Path) -> None:
     own = placeholder(0)
     lines = "".join(f"one {number}{own}\teins {number}{own}\n" for number in range(40))
-    train = memory(tmp_path / "a.tmx", own) if kind == "tmx" else corpus(tmp_path / "a.tsv", lines.encode())
-    found, _ = prepared(with_data(config, train=train), tmp_path / "run")
+    found, _ = prepared(with_data(config, train=corpus(tmp_path / "a.tsv", lines.encode())), tmp_path / "run")
     [store], (tokenizer, _) = found.stores, found.tokenizers
-    assert store.marked.tolist() == []
     reserved = {tokenizer.reserved_id(piece) for piece in PLACEHOLDERS}
     assert all(reserved.isdisjoint(store.sources[row].tolist()) for row in range(len(store)))
     assert all(own in text for side in store.texts(np.arange(len(store))) for text in side)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from limelight.text import CleanReport, Pair, clean
 from limelight.text.clean import REASONS, LeftOutList
-from limelight.text.marking import placeholder
 
 MILD = {"max_characters": 100, "max_length_ratio": 3.0, "drop_duplicates": True, "drop_identical": True}
 
@@ -74,24 +73,6 @@ def test_pairs_in_are_pairs_kept_and_dropped(sides: list[tuple[str, str]], dupli
         assert len(set(stripped)) == len(stripped)
     if identical:
         assert all(source != target for source, target in stripped)
-
-
-def test_marks_are_no_text_but_make_a_pair_another_one() -> None:
-    mark = placeholder(0)
-    sides = [
-        (f"a{mark}", "b"),
-        ("a", "b"),
-        (f"a{mark}", "a"),
-        (mark, mark),
-        (f"{mark}a", f"{mark}b"),
-        (f"a{mark}", "b"),
-    ]
-    pairs = [Pair(*each, "t.tmx", line, marked=True) for line, each in enumerate(sides, start=1)]
-    report = CleanReport()
-    assert [pair.line for pair in clean(pairs, report, **MILD)] == [1, 2, 5]  # type: ignore[arg-type]
-    assert report.dropped == dict.fromkeys(REASONS, 0) | {"identical": 1, "empty": 1, "duplicate": 1}
-    plain = [Pair(*each, "t.tsv", line) for line, each in enumerate(sides, start=1)]
-    assert [pair.line for pair in clean(plain, CleanReport(), **MILD)] == [1, 2, 3, 5]  # type: ignore[arg-type]
 
 
 def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(

@@ -130,9 +130,8 @@ def augmented_pairs(
 ) -> list[Augmented]:
     """The texts of these rows after augmentation, as in `varied_rows`."""
     seen = [views[view] for view, _ in chosen]
-    marked = [bool(view.store.are_marked(row)) for view, (_, row) in zip(seen, chosen, strict=True)]
     if not how.rates:
-        return [Augmented(text, marked=is_marked) for text, is_marked in zip(texts, marked, strict=True)]
+        return list(map(Augmented, texts))
 
     def alignment_of(number: int) -> Alignment:
         alignment = seen[number].alignment
@@ -140,7 +139,7 @@ def augmented_pairs(
         return alignment.of(chosen[number, 1])
 
     languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags, marked, how.name_lists)
+    return augment(texts, languages, how.rates, seed, alignment_of, tags, how.name_lists)
 
 
 def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:

@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple, Self
 
@@ -20,7 +20,7 @@ from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.pair import Sides
 from limelight.tokens.tokenizer import END, UNKNOWN
 
-DESCRIPTION, MARKED = "store.json", "marked.rows"
+DESCRIPTION = "store.json"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
@@ -32,6 +32,7 @@ class Description(BaseModel):
     fingerprint: str = ""
     """Identifies what the store was made from."""
     marked: int = 0
+    """Rows of an earlier version whose inline codes are placeholders."""
     pieces: int = 0
     documents: int = 0
     characters: int = 0
@@ -129,19 +130,13 @@ class TokenStore:
     targets: Ragged
     source_texts: Ragged
     target_texts: Ragged
-    marked: np.ndarray = field(kw_only=True, default_factory=lambda: np.empty(0, dtype="<i8"))
-    """Row numbers, ascending, whose texts contain marks (see `text/marking.py`)."""
 
     def __len__(self) -> int:
         return len(self.sources)
 
     def reversed(self) -> "TokenStore":
         """The corpus in the opposite direction."""
-        return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts, marked=self.marked)
-
-    def are_marked(self, rows: np.ndarray) -> np.ndarray:
-        """Whether the texts of each of these rows contain marks."""
-        return np.searchsorted(self.marked, rows, "right") > np.searchsorted(self.marked, rows, "left")
+        return TokenStore(self.targets, self.sources, self.target_texts, self.source_texts)
 
     def text(self, row: int | np.integer) -> Sides:
         """The texts of a row."""
@@ -157,15 +152,11 @@ class StoreWriter(FolderWriter):
 
     def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
         super().__init__(folder, vocabulary_size=vocabulary_size)
-        self._rows, self._marked = 0, list[int]()
         self.append([], [], [], [])
 
     def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
-               source_texts: Sequence[str], target_texts: Sequence[str],
-               marked: Sequence[bool] = ()) -> None:  # fmt: skip
-        """Append pairs; all lists have the same length. `marked` tells whose texts contain marks; none by default."""
-        self._marked += [self._rows + number for number, is_marked in enumerate(marked) if is_marked]
-        self._rows += len(sources)
+               source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
+        """Append pairs; all lists have the same length."""
         self.add_rows("source", Ragged.of(sources))
         self.add_rows("target", Ragged.of(targets))
         self.add_rows("source_text", Ragged.of_texts(source_texts), "u1")
@@ -173,8 +164,7 @@ class StoreWriter(FolderWriter):
 
     def close(self, fingerprint: str) -> TokenStore:
         """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        self.add(MARKED, self._marked, "<i8")
-        self.finish(fingerprint, marked=len(self._marked))
+        self.finish(fingerprint)
         return open_store(self.folder)
 
 
@@ -184,10 +174,9 @@ def open_store(folder: Path) -> TokenStore:
     with _intact(folder):
         parts = [Ragged.mapped(folder / name, description.dtype) for name in ("source", "target")]
         parts += [Ragged.mapped(folder / name, "u1") for name in ("source_text", "target_text")]
-        marked = mapped(folder / MARKED, "<i8") if description.marked else np.empty(0, dtype="<i8")
-        if len({len(part) for part in parts}) > 1 or len(marked) != description.marked:
-            raise ValueError("files with different numbers of rows")
-    return TokenStore(*parts, marked=marked)
+        if len({len(part) for part in parts}) > 1 or description.marked:
+            raise ValueError("files with different numbers of rows, or with inline codes as placeholders")
+    return TokenStore(*parts)
 
 
 _IDS = "text.ids"

@@ -14,7 +14,7 @@ from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine
 from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, lines_to, show
-from limelight.errors import RunError, UserError, counted
+from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus
@@ -124,14 +124,12 @@ def clean(
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
-            count, coded = _write_pairs(pairs, writes, lines)
+            count = _write_pairs(pairs, writes, lines)
         for line in report.summary().splitlines():
             note(line)
         for each in (left_out, skipped):
             if each.total:
                 note(each.summary())
-        if coded:
-            note(f"{counted(coded, 'pair')} had tags or other codes inside, which the output does not have")
         if not count:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
@@ -155,23 +153,19 @@ def _require_output(files: list[str], output: list[Path]) -> None:
                 raise UserError(f"-o {path}: would replace the text that is cleaned; give another name")
 
 
-def _write_pairs(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> tuple[int, int]:
+def _write_pairs(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> int:
     """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none. Returns their
-    number, and that of pairs with inline codes."""
-    from limelight.text.marking import without_marks
+    number."""
     from limelight.text.pair import one_line
 
-    count = coded = 0
+    count = 0
     for pair in pairs:
         for line in lines.head() if lines and not count else ():
             writes[0](line)
-        source, target = pair.source, pair.target
-        if pair.marked:
-            source, target = without_marks(source), without_marks(target)
-        count, coded = count + 1, coded + pair.marked
-        rows = [lines.pair(source, target)] if lines else [one_line(source), one_line(target)]
+        count += 1
+        rows = [lines.pair(pair.source, pair.target)] if lines else [one_line(pair.source), one_line(pair.target)]
         for write, row in zip(writes, rows, strict=True):
             write(row)
     for line in lines.tail() if lines and count else ():
         writes[0](line)
-    return count, coded
+    return count

@@ -44,7 +44,7 @@ SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
 """Suffixes of files whose segments name their languages."""
 DOCUMENT_SUFFIXES = (
     *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
-    *(".yml", *XLIFF, ".tmx", ".ts"),
+    *(".yml", *XLIFF, ".ts"),
 )
 """Suffixes of files that are translated as documents (`formats/`), and not line by line."""
 ROWS = (".parquet", ".arrow")

@@ -55,7 +55,6 @@ def read_pairs(
     source: str = "",
     target: str = "",
     *,
-    marks: bool = False,
     on_bad_line: OnBadLine | None = None,
     on_unused: OnBadLine | None = None,
 ) -> Iterator[Pair]:
@@ -63,15 +62,13 @@ def read_pairs(
 
     One file holds both sides (.tsv: source TAB target; .jsonl, .parquet, .arrow: objects with `source` and `target`, or
     with languages; .tmx, .xlf, .xliff, .po, .ts, .csv: segments in named languages); two files are read line by line.
-    Text may be compressed (.gz, .xz, .zst). A side may be empty: `clean` filters such pairs.
+    Text may be compressed (.gz, .xz, .zst). Inline codes are left out. A side may be empty: `clean` filters such pairs.
 
     Args:
         source: language code for files of segments, such as `en`, which also matches `en-US`. If it or `target` is not
             given, the file must have exactly two languages. Or a column of a table after `#`: its number (from 1), as
             in `#3`, or its name, as in `#English`.
         target: language code, or column, of the other side.
-        marks: inline codes that both sides of a segment have become placeholders (see `text/marking.py`), and the pair
-            is `marked`; otherwise codes are left out.
         on_bad_line: called for each unreadable line (not valid UTF-8, NUL, over 1 MB, no TAB, no JSON object with both
             keys, a faulty segment), which is skipped with its counterpart; if not given, the first one raises.
         on_unused: called for each segment that is not used: not translated, a draft, or in other languages.
@@ -103,7 +100,7 @@ def read_pairs(
         )
     segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
     languages = LanguagePair() if columns else LanguagePair(source, target)
-    return _pairs(pairs_of(segments, str(path), languages, marks=marks), on_bad_line, on_unused)
+    return _pairs(pairs_of(segments, str(path), languages), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:

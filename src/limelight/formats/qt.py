@@ -50,7 +50,7 @@ def _messages(unit: XmlUnit) -> Iterator[_Message]:
 
 
 def _parts(element: Element, text: str = "") -> Parts:
-    return list(inline_parts(element, lambda each: Inline(f"{each.name} {each.get('value')}"), text))
+    return list(inline_parts(element, lambda each: Inline(each.name), text))
 
 
 def scan_qt(path: str | Path) -> Iterator[Segment]:

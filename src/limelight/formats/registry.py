@@ -17,7 +17,6 @@ from limelight.formats.plain import text_units
 from limelight.formats.po import charset, po_units
 from limelight.formats.qt import qt_units
 from limelight.formats.subtitles import subtitle_units
-from limelight.formats.tmx import tmx_units
 from limelight.formats.unit import FormatError, Kept, Unit
 from limelight.formats.xliff import xliff_units
 
@@ -41,12 +40,11 @@ FORMATS: dict[str, tuple[str, Parse]] = {
     **dict.fromkeys((".json", ".arb"), ("text", lambda text, to, kept: json_units(text, to.source, to.target, kept))),
     **dict.fromkeys((".yaml", ".yml"), ("text", lambda text, to, kept: yaml_units(text, to.source, to.target, kept))),
     **dict.fromkeys(XLIFF, ("xml", lambda text, to, _: xliff_units(text, to.target, everything=to.everything))),
-    ".tmx": ("xml", lambda text, to, _: tmx_units(text, to.source, to.target)),
     ".ts": ("xml", lambda text, to, _: qt_units(text, to.target, everything=to.everything)),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
-BOTH_SIDES = (".po", ".pot", *XLIFF, ".tmx", ".ts")
+BOTH_SIDES = (".po", ".pot", *XLIFF, ".ts")
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")

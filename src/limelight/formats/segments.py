@@ -1,23 +1,20 @@
 """Segments of translators' file formats, and the pairs of two of their languages.
 
 Files of translations have codes inside their texts: tags, variables, line breaks. Here a text is a list of strings and
-codes; it is converted to marked text (see `text/marking.py`): codes on both sides become the same placeholder, all
-others are removed.
+codes, and the codes are removed for training.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
 from limelight.errors import UserError, shown
-from limelight.formats.unit import Code, Parts
+from limelight.formats.unit import Parts
 from limelight.text.languages import normal_code
-from limelight.text.marking import MAX_PLACEHOLDERS, has_marks, placeholder
 from limelight.text.pair import BadLine, Pair
 
 MAX_VARIANTS = 20
@@ -25,7 +22,6 @@ MAX_VARIANTS = 20
 MAX_LISTED = 20
 """Maximum number of languages that a message lists."""
 
-_Key = tuple[str, str, int]
 _REMOVED = "\0"
 """In place of a code that is removed."""
 _BETWEEN_WORDS = re.compile(rf"(?<=[^\W_]){_REMOVED}(?=[^\W_])")
@@ -59,50 +55,8 @@ class LanguagePair(NamedTuple):
 
 
 def plain_text(parts: Parts) -> str:
-    """The text on one line, without its codes."""
-    return _text(parts, {})
-
-
-def marked_sides(source: Parts, target: Parts) -> tuple[str, str, bool]:
-    """Both texts on one line each, and whether they have marks.
-
-    Placeholders are numbered from 0 in the order of the source. The n-th code with a key on one side matches the n-th
-    on the other. If only one tag of a pair is on both sides, both tags are removed. If there are more shared codes than
-    placeholders, or the texts have characters that would be interpreted as marks, all codes are removed.
-    """
-    keys, others = _keys(source), _keys(target)
-    shared = set(keys) & set(others)
-    shared -= {key for key in shared if (half := _other_half(key)) not in shared and half in {*keys, *others}}
-    own_marks = any(isinstance(part, str) and has_marks(part) for part in (*source, *target))
-    if not 0 < len(shared) <= MAX_PLACEHOLDERS or own_marks:
-        return plain_text(source), plain_text(target), False
-    marks = {key: placeholder(number) for number, key in enumerate(key for key in keys if key in shared)}
-    return _text(source, marks), _text(target, marks), True
-
-
-def _keys(parts: Parts) -> list[_Key]:
-    """For each code its name, its role, and the number of equal codes before it."""
-    seen, found = Counter[tuple[str, str]](), list[_Key]()
-    for part in parts:
-        if isinstance(part, Code):
-            found.append((part.name, part.role, seen[part.name, part.role]))
-            seen[part.name, part.role] += 1
-    return found
-
-
-def _other_half(key: _Key) -> _Key:
-    """The key of the other tag of a pair."""
-    name, role, count = key
-    return name, {"open": "close", "close": "open"}.get(role, role), count
-
-
-def _text(parts: Parts, marks: Mapping[_Key, str]) -> str:
-    """The text with marks; another code between two words is a space."""
-    keys = iter(_keys(parts))
-    joined = "".join(
-        part if isinstance(part, str) else marks.get(next(keys), _REMOVED if part.role == "alone" else "")
-        for part in parts
-    )
+    """The text on one line, without its codes; one between two words is a space."""
+    joined = "".join(part if isinstance(part, str) else _REMOVED * (part.role == "alone") for part in parts)
     return _LINE_ENDS.sub(" ", _BETWEEN_WORDS.sub(" ", joined).replace(_REMOVED, "")).strip(" ")
 
 
@@ -110,13 +64,10 @@ def pairs_of(
     segments: Iterable[Segment | Pair | BadLine],
     file: str,
     languages: LanguagePair,
-    *,
-    marks: bool,
 ) -> Iterator[Pair | BadLine]:
-    """The pairs of a file in two languages; if a language has several texts, all combinations.
+    """The pairs of a file in two languages, without inline codes; if a language has several texts, all combinations.
 
-    With `marks` inline codes on both sides become placeholders, else all codes are removed. Raises `UserError` if the
-    file has no text in one of the languages, or has a third language and none were named.
+    Raises `UserError` if the file has no text in one of the languages, or has a third language and none were named.
     """
     choice = _Choice(*languages)
     for segment in segments:
@@ -126,13 +77,13 @@ def pairs_of(
         fault = choice.take_note(segment.variants)
         if fault:
             raise UserError(f"{file}:{segment.line}: {fault}")
-        yield from _pairs(segment, file, choice, marks=marks)
+        yield from _pairs(segment, file, choice)
     missing = choice.missing()
     if missing:
         raise UserError(f"{file}:1: {missing}")
 
 
-def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iterator[Pair | BadLine]:
+def _pairs(segment: Segment, file: str, choice: _Choice) -> Iterator[Pair | BadLine]:
     where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
     sources, targets = choice.sides(segment.variants)
     found = [(source, target) for source, target in product(sources, targets) if source is not target]
@@ -142,9 +93,7 @@ def _pairs(segment: Segment, file: str, choice: _Choice, *, marks: bool) -> Iter
         yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
     else:
         for source, target in found:
-            texts = plain_text(source.parts), plain_text(target.parts), False
-            left, right, marked = marked_sides(source.parts, target.parts) if marks else texts
-            yield Pair(left, right, file, segment.line, marked)
+            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
 
 
 class _Choice:

@@ -43,7 +43,7 @@ def _inline(element: Element) -> Inline:
     if name in ("g", "pc"):
         return Inline(f"{name} {identifier}", is_text=True)
     if name in ("mrk", "sm", "em", "cp"):
-        return Inline(name, is_text=name == "mrk", in_pairs=False)
+        return Inline(name, is_text=name == "mrk")
     if name in ("sc", "ec") and element.get("isolated") != "yes":
         return Inline(f"sc {element.get('startRef') or identifier}", "open" if name == "sc" else "close")
     if name in ("bx", "ex", "bpt", "ept"):

@@ -236,29 +236,26 @@ class Inline(NamedTuple):
     """What an element inside a text is."""
 
     key: str
-    """Equal on both sides of a pair, and for both tags of a pair of codes."""
+    """Equal for both tags of a pair of codes."""
     role: Role = "alone"
     is_text: bool = False
     """Whether its content is text, between two codes."""
-    in_pairs: bool = True
-    """Whether it is a code in pairs for training, not only in documents."""
 
 
 def inline_parts(element: Element, kind_of: Callable[[Element], Inline], text: str = "") -> Iterator[str | Code]:
-    """The text and codes of a segment. Of a document its `text` is given: codes then are as in the file, and all
-    elements are codes; what must not be translated is one."""
+    """The text and codes of a segment. Of a document its `text` is given: codes then are as in the file, and so are the
+    tags around text; what must not be translated is one code."""
     for child in element.children:
         if isinstance(child, str):
             yield child
             continue
-        kind = kind_of(child) if child.prefix == element.prefix else Inline("", in_pairs=False)
-        is_code = bool(text) or kind.in_pairs
+        kind = kind_of(child) if child.prefix == element.prefix else Inline("")
         is_kept = child.content == child.end or child.get("translate") == "no" or child.get("mtype") == "protected"
         if kind.is_text and not (text and is_kept):
-            yield from [Code(text[child.begin : child.content], "open", kind.key)] * is_code
+            yield from [Code(text[child.begin : child.content], "open", kind.key)] * bool(text)
             yield from inline_parts(child, kind_of, text)
-            yield from [Code(text[child.close : child.end], "close", kind.key)] * is_code
-        elif is_code:
+            yield from [Code(text[child.close : child.end], "close", kind.key)] * bool(text)
+        else:
             is_alone = kind.is_text or kind.role == "alone"
             name = "code" if text and is_alone else kind.key
             yield Code(text[child.begin : child.end], "alone" if is_alone else kind.role, name)

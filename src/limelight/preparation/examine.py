@@ -19,7 +19,6 @@ from limelight.preparation.hold_out import find_overlap
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
 from limelight.text.judge import foreign_language, language_margin
-from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 
 MIN_COPIED = 3
@@ -64,7 +63,7 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
 
 
 def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanReport) -> Iterator[Pair]:
-    """The pairs of all corpora that are worth training on, by the settings of training; inline codes are marks."""
+    """The pairs of all corpora that are worth training on, by the settings of training."""
     settings, seen = DataConfig(), set[int]()
     for corpus, stretches in checked:
 
@@ -73,7 +72,7 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
             return _fault(pair, stretches.languages, seen, is_misaligned=is_misaligned)
 
         yield from clean(
-            read_pairs(corpus.files, *sides_of(corpus), marks=True, on_bad_line=lambda line: None),
+            read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None),
             report,
             max_characters=settings.max_characters,
             max_length_ratio=settings.max_length_ratio,
@@ -156,8 +155,7 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[li
 
 
 def _example(pair: Pair) -> str:
-    sides = (without_marks(side) if pair.marked else side for side in (pair.source, pair.target))
-    return "    " + f"{pair.place}: " + " | ".join(shown(side, 60) for side in sides)
+    return "    " + f"{pair.place}: {shown(pair.source, 60)} | {shown(pair.target, 60)}"
 
 
 def _usable(usable: int, total: int) -> str:

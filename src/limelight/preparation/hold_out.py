@@ -19,7 +19,6 @@ from limelight.files import write_folder
 from limelight.formats import read_pairs
 from limelight.preparation.kept import Say, fingerprint
 from limelight.storage.layout import CONFIG
-from limelight.text.marking import without_marks
 from limelight.text.pair import Pair
 
 HELD_OUT = "held-out"
@@ -216,5 +215,4 @@ def _sources(store: TokenStore) -> Iterator[str]:
         offsets = rows.offsets[first : first + ROWS + 1].tolist()
         part = rows.values[offsets[0] : offsets[-1]].tobytes()
         for left, right in pairwise(offsets):
-            text = part[left - offsets[0] : right - offsets[0]].decode("utf-8", "replace")
-            yield without_marks(text) if len(store.marked) else text
+            yield part[left - offsets[0] : right - offsets[0]].decode("utf-8", "replace")

@@ -33,7 +33,6 @@ from limelight.tokens import (
     side_constraint_tag,
     train_tokenizer,
 )
-from limelight.tokens.marked import encode_mixed, knows_marks
 
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
@@ -52,14 +51,12 @@ def cleaned(
     corpora: Iterable[Corpus],
     report: CleanReport | None = None,
     on_bad_line: OnBadLine = silently,
-    *,
-    marks: bool = False,
 ) -> Iterator[Pair]:
-    """All pairs that are suitable for training; with `marks`, inline codes of files become marks."""
+    """All pairs that are suitable for training."""
     texts = held_out_texts(data)
     for corpus in corpora:
         yield from clean(
-            _read(corpus, data, on_bad_line, marks=marks),
+            _read(corpus, data, on_bad_line),
             report or CleanReport(),
             max_characters=data.max_characters,
             max_length_ratio=data.max_length_ratio,
@@ -69,11 +66,10 @@ def cleaned(
         )
 
 
-def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine, *, marks: bool = False) -> Iterator[Pair]:
+def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine) -> Iterator[Pair]:
     """The pairs of a corpus. Unused segments are always reported."""
     skip = on_bad_line if data.on_bad_line == "skip" else None
-    options = {"marks": marks, "on_bad_line": skip, "on_unused": on_bad_line}
-    return read_pairs(corpus.files, *sides_of(corpus), **options)  # type: ignore[arg-type]  # of a table
+    return read_pairs(corpus.files, *sides_of(corpus), on_bad_line=skip, on_unused=on_bad_line)
 
 
 def first_look(config: RunConfig, run: Path, say: Say) -> None:
@@ -140,12 +136,11 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-        marked = [pair.marked for pair in pairs]
-        sources = encode_mixed(tokenizers.source, [pair.source for pair in pairs], marked)
-        return sources, encode_mixed(tokenizers.target, [pair.target for pair in pairs], marked)
+        sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+        return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
 
     ids = max(tokenizer.size for tokenizer in tokenizers)
-    stores = make_stores(config, encode, run, say, ids=ids, marks=all(map(knows_marks, tokenizers)))
+    stores = make_stores(config, encode, run, say, ids=ids)
     warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
     alignments = align_stores(data.train, stores, run, say) if config.augmentation.needs_alignments else ()
     return Prepared(tokenizers, stores, valid, alignments)
@@ -241,11 +236,9 @@ def further_pieces(config: RunConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*found, *map(side_constraint_tag, constraints)]))
 
 
-def make_stores(
-    config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int, marks: bool = False
-) -> list[TokenStore]:
+def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:
     """A store for each corpus, created again only if text, settings or vocabulary changed before the run began; ids
-    from `encode` are below `ids`. With `marks`, inline codes of files become marks.
+    from `encode` are below `ids`.
 
     Raises `UserError` for a corpus from which nothing is left.
     """
@@ -254,14 +247,14 @@ def make_stores(
         name, made_of = f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
         if not keeps_stores(run, [name], corpus.files, made_of, say):
             with StoreWriter(run / DATA / name, vocabulary_size=ids) as writer:
-                said = _write(config, corpus, encode, writer, say, marks=marks)
+                said = _write(config, corpus, encode, writer, say)
                 writer.close(made_of)
             say(said)
         stores.append(open_store(run / DATA / name))
     return stores
 
 
-def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWriter, say: Say, *, marks: bool) -> str:
+def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWriter, say: Say) -> str:
     """Write the pairs of a corpus that are not too long as tokens and as text; returns what was left out and why."""
     name, folder = " + ".join(corpus.files), writer.folder
     too_long = f"more than {config.batching.max_length} tokens, the end counted (batching.max_length)"
@@ -272,7 +265,7 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
         LeftOutList(folder.with_name(f"{folder.name}-left-out.tsv")) as left_out,
     ):
         report, longer = CleanReport(on_left_out=left_out.add), 0
-        for group in chunks(cleaned(config.data, [corpus], report, skipped.add, marks=marks), GROUP):
+        for group in chunks(cleaned(config.data, [corpus], report, skipped.add), GROUP):
             sources, targets = encode(group)
             fits = [max(len(source), len(target)) < limit for source, target in zip(sources, targets, strict=True)]
             for pair in compress(group, (not each for each in fits)):
@@ -284,7 +277,6 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
                 list(compress(targets, fits)),
                 [pair.source for pair in pairs],
                 [pair.target for pair in pairs],
-                [pair.marked for pair in pairs],
             )
         report.kept -= longer
         said = report.summary()

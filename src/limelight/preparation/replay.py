@@ -239,8 +239,7 @@ def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
             continue
         store = open_store(run / DATA / f"train-{number}")
         drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
-        rows = np.sort(drawn[~store.are_marked(drawn)])
-        pairs = starmap(Pair, store.texts(rows))
+        pairs = starmap(Pair, store.texts(np.sort(drawn)))
         _add(found, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
     return found
 

@@ -53,13 +53,11 @@ class Augmented(NamedTuple):
 
     pair: Sides
     applied: tuple[str, ...] = ()
-    marked: bool = False
-    """Whether the pair had marks before."""
 
     @property
     def is_marked(self) -> bool:
         """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
-        return self.marked or not {*MARKING, *TAGGING}.isdisjoint(self.applied)
+        return not {*MARKING, *TAGGING}.isdisjoint(self.applied)
 
     def changed(self, name: str, pair: Sides) -> Augmented:
         """The pair after an augmentation, which may not apply to it."""
@@ -111,7 +109,6 @@ def augment(
     seed: int,
     alignment_of: Callable[[int], Alignment] = no_alignment,
     tags: Sequence[object] = (),
-    marked: Sequence[bool] = (),
     name_lists: Sequence[Sequence[str]] = (),
 ) -> list[Augmented]:
     """Vary each pair or leave it as it is: a pure function of its arguments.
@@ -124,7 +121,6 @@ def augment(
         seed: any integer.
         alignment_of: index of a pair -> its word alignment, for `ALIGNED`.
         tags: the tags before each source; empty if all sources have the same tags or none.
-        marked: whether each pair has marks already; such a pair is neither joined nor given further marks.
         name_lists: lists of names of one kind each, for `names`; names are invented where there is none.
 
     Raises:
@@ -135,8 +131,7 @@ def augment(
         raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
     changes = AUGMENTATIONS | {"names": partial(names, lists=name_lists)}
-    had_marks = marked or [False] * len(pairs)
-    joinable = list(zip(languages, tags or [None] * len(pairs), had_marks, strict=True))
+    joinable = list(zip(languages, tags or [None] * len(pairs), strict=True))
 
     def drawn(name: str) -> bool:
         """Whether an augmentation is tried."""
@@ -147,11 +142,10 @@ def augment(
         parts = [place]
         if drawn("join"):
             following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
-            if not had_marks[place]:
-                parts = [other for other in following if joinable[other] == joinable[place]]
+            parts = [other for other in following if joinable[other] == joinable[place]]
         texts = [pairs[part] for part in parts]
-        found = Augmented(pairs[place], (), had_marks[place]).changed("join", _joined(texts))
-        has_own = has_marks(found.pair.source) and not found.marked  # characters of the corpus, not marks
+        found = Augmented(pairs[place]).changed("join", _joined(texts))
+        has_own = has_marks(found.pair.source)  # characters of the corpus, not marks
         marks = {name: drawn(name) for name in ALIGNED}
         if any(marks.values()):
             alignment = joined_alignment(texts, [alignment_of(part) for part in parts])

@@ -12,7 +12,6 @@ from typing import Self, TextIO
 
 from limelight.errors import counted
 from limelight.files import naming
-from limelight.text.marking import without_marks
 from limelight.text.pair import BadLine, Pair
 from limelight.text.words import comparable_length
 
@@ -122,7 +121,7 @@ def clean(
     seen = set[bytes]()
 
     def reason_of(pair: Pair) -> str:
-        source, target = ((without_marks(side) if pair.marked else side).strip() for side in (pair.source, pair.target))
+        source, target = pair.source.strip(), pair.target.strip()
         if not (source and target):
             return "empty"
         if max(len(source), len(target)) > max_characters:
@@ -133,8 +132,7 @@ def clean(
             return "identical"
         if drop_duplicates:
             # Neither side can contain NUL, so the joined text identifies the pair.
-            both = f"{pair.source.strip()}\0{pair.target.strip()}".encode("utf-8", "surrogatepass")
-            key = blake2b(both, digest_size=8).digest()
+            key = blake2b(f"{source}\0{target}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
             if key in seen:
                 return "duplicate"
             seen.add(key)

@@ -26,8 +26,6 @@ class Pair:
     """Empty for a pair of no file."""
     line: int = 1
     """Counts from 1."""
-    marked: bool = False
-    """Whether its private-use characters are marks (see `text/marking.py`): inline codes of a file as placeholders."""
 
     @property
     def place(self) -> str:
