@@ -155,7 +155,7 @@ def test_an_engine_reads_the_usable_terms_of_a_direction() -> None:
     async def main() -> None:
         store = Glossaries()
         one = await store.add(glossary("me", "lamp\tLeuchte\n!\t?"))
-        [path] = store.files("me", [one.id, one.id], "EN", "de-AT")
+        path = store.file("me", one.id, "EN", "de-AT")
         assert one.entries == "lamp\tLeuchte\n!\t?"
         assert read_terms(path) == [("lamp", "Leuchte")]
         await store.delete("me", one.id)

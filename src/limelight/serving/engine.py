@@ -211,10 +211,12 @@ class TranslationEngine(Engine):
 
     def _ended(self, ended: Ended) -> None:
         request = self._requests.get(ended.number)
-        if request is not None and ended.job is None:
+        if request is None:
+            return
+        if ended.job is None:
             del self._requests[ended.number]
             self.done(ended.number, list(_answers(request)))
-        elif request is not None and ended.job is not None and ended.job.error is not None:
+        elif ended.job.error is not None:
             raise ended.job.error
 
     def _show(self, request: Request) -> None:
@@ -229,11 +231,10 @@ class TranslationEngine(Engine):
     # ---- glossaries and memories
 
     def _glossary(self, options: dict[str, Any]) -> Glossary | None:
-        """The terms of a request, or those of the glossaries that it names by their files."""
-        files, terms = options.pop("glossaries", ()), options.pop("terms", ())
-        source = options.get("source_lang", "")
-        if files:
-            return _opened(tuple(files), source)
+        """The terms of a request, or those of a file that it names."""
+        file, terms, source = options.pop("glossary_file", ""), options.pop("terms", ()), options.get("source_lang", "")
+        if file:
+            return _opened(file, source)
         return Glossary([Term(*term) for term in terms], source or "en") if terms else None
 
     def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemory:
@@ -278,9 +279,9 @@ class TranslationEngine(Engine):
 
 
 @lru_cache(MAX_OPEN)
-def _opened(files: tuple[str, ...], source: str) -> Glossary:
-    """The terms of some files."""
-    return Glossary([Term(*pair) for path in files for pair in read_terms(path)], source)
+def _opened(file: str, source: str) -> Glossary:
+    """The terms of a file."""
+    return Glossary([Term(*pair) for pair in read_terms(file)], source)
 
 
 _opened_memory = lru_cache(MAX_OPEN)(open_memory)

@@ -42,29 +42,21 @@ def openapi_document(apis: Sequence[Api]) -> JsonObject:
     known, schemas = models_json_schema([(form, "validation") for form in forms], ref_template=REF)
     paths: JsonObject = {}
     for route in routes:
-        schema = None if route.form is None else known[route.form, "validation"]
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, schema)
+        parameters, operation = [("path", name, True) for name in route.pattern.groupindex], _operation(route)
+        if route.form is not None and route.method == "GET":
+            parameters += [("query", name, each.is_required()) for name, each in route.form.model_fields.items()]
+        elif route.form is not None:
+            content = {"schema": known[route.form, "validation"]}
+            operation["requestBody"] = {"content": dict.fromkeys((JSON, MULTIPART if route.upload else FORM), content)}
+        operation["parameters"] = [
+            {"in": place, "name": name, "required": required, "schema": {"type": "string"}}
+            for place, name, required in parameters
+        ]
+        paths.setdefault(route.path, {})[route.method.lower()] = operation
     info = {"title": "Limelight", "version": __version__, "description": "Translation, see docs/serving.md."}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas["$defs"]}}
 
 
-def _operation(route: Route, schema: JsonObject | None) -> JsonObject:
-    parameters = [("path", name, True) for name in route.pattern.groupindex]
-    operation: JsonObject = {
-        "summary": (route.handler.__doc__ or "").strip().split("\n")[0],
-        "responses": {
-            str(route.status): {"description": "The answer."},
-            "default": {"description": "Why there is none."},
-        },
-    }
-    if route.form is not None and route.method in ("GET", "DELETE"):
-        parameters += [("query", name, each.is_required()) for name, each in route.form.model_fields.items()]
-    elif schema is not None:
-        other = MULTIPART if route.upload else FORM if route.api.key_field else JSON
-        content = {kind: {"schema": schema} for kind in (JSON, other)}
-        operation["requestBody"] = {"required": not route.upload, "content": content}
-    operation["parameters"] = [
-        {"in": place, "name": name, "required": required, "schema": {"type": "string"}}
-        for place, name, required in parameters
-    ]
-    return operation
+def _operation(route: Route) -> JsonObject:
+    answers = {str(route.status): {"description": "The answer."}, "default": {"description": "Why there is none."}}
+    return {"summary": (route.handler.__doc__ or "").strip().split("\n")[0], "responses": answers}

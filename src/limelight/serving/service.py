@@ -57,12 +57,12 @@ class Ask:
     """Whether each text is one sentence."""
     tags: TagHandling | None = None
     terms: Sequence[tuple[str, str]] = ()
-    glossaries: Sequence[str] = ()
-    """Files of glossaries, see `Glossaries.files`."""
+    glossary_file: str = ""
+    """See `Glossaries.file`."""
 
     def engine_options(self) -> dict[str, Any]:
         """The options of the task. A target language such as `de@formal` is also a form of address."""
-        own = {name: getattr(self, name) for name in ("lines", "tags", "terms", "glossaries")}
+        own = {name: getattr(self, name) for name in ("lines", "tags", "terms", "glossary_file")}
         found = {name: value for name, value in own.items() if value}
         if form := split_form(self.target)[1]:
             found["formality"] = f"prefer_{form}"

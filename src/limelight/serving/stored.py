@@ -12,7 +12,7 @@ import shutil
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
@@ -188,16 +188,14 @@ class Glossaries(Store[StoredGlossary]):
                 raise bad_request(message, "too_many_glossaries")  # which clients do not repeat
             return await self.write(new)
 
-    def files(self, owner: str, identities: Sequence[str], source: str, target: str) -> list[str]:
-        """The files of some glossaries for a direction. Raises `Refusal`, 400 without a source language, 404 for an
-        unknown glossary, and for one of another direction."""
-        if identities and not source:
+    def file(self, owner: str, identity: str, source: str, target: str) -> str:
+        """The file of a glossary for a direction. Raises `Refusal`, 400 without a source language, 404 for an unknown
+        glossary, and for one of another direction."""
+        if not source:
             raise bad_request("source_lang: a glossary needs it")
-        for each in identities:
-            if not self.find(owner, each).fits(source, target):
-                message = f"this glossary has no dictionary from {source[:20]} to {target[:20]}"
-                raise Refusal(404, "dictionary", message)
-        return [str(self.folder / f"{each}.json") for each in dict.fromkeys(identities)]
+        if not self.find(owner, identity).fits(source, target):
+            raise Refusal(404, "dictionary", f"this glossary has no dictionary from {source[:20]} to {target[:20]}")
+        return str(self.folder / f"{identity}.json")
 
 
 # ---- memories

@@ -123,7 +123,6 @@ def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
         engine = load_engine(given, report)
         with rare_collections():
             engine.run(inbox)
-    except (UserError, RunError) as error:
-        report(Report(0, "closed", str(error)))
     except Exception as error:
-        report(Report(0, "closed", f"{type(error).__name__}: {error}"))
+        kind = "" if isinstance(error, UserError | RunError) else f"{type(error).__name__}: "
+        report(Report(0, "closed", f"{kind}{error}"))

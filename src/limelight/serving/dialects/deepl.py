@@ -41,7 +41,7 @@ FORMALITIES = {
     "prefer_more": "prefer_formal",
     "prefer_less": "prefer_informal",
 }
-REFUSED = ("style_id", "custom_instructions", "translation_memory_id", "output_format")
+REFUSED = ("glossary_ids", "style_id", "custom_instructions", "translation_memory_id", "output_format")
 """Fields that would change a translation."""
 
 
@@ -104,7 +104,6 @@ class WithGlossary(Asked):
     source_lang: str = Field("", max_length=20)
     formality: Literal["default", "more", "less", "prefer_more", "prefer_less"] = "default"
     glossary_id: str = Field("", max_length=100)
-    glossary_ids: Names = Field([], max_length=5)
 
     def ask(self, call: Call, texts: Sequence[str], **more: Any) -> Ask:
         """What is asked for. Raises `Refusal` for a glossary without terms for the direction, and for settings that
@@ -112,10 +111,11 @@ class WithGlossary(Asked):
         for name in REFUSED:
             if call.fields.get(name):
                 raise bad_request(f"{name} is not supported: leave it out")
-        named = [*filter(None, [self.glossary_id]), *self.glossary_ids]
-        files = call.service.glossaries.files(call.client.key, named, self.source_lang, self.target_lang)
+        file, languages = "", (self.source_lang, self.target_lang)
+        if self.glossary_id:
+            file = call.service.glossaries.file(call.client.key, self.glossary_id, *languages)
         options = {"formality": FORMALITIES.get(self.formality)}
-        return Ask(texts, self.target_lang, self.source_lang, options=options, glossaries=files, **more)
+        return Ask(texts, self.target_lang, self.source_lang, options=options, glossary_file=file, **more)
 
 
 class Translate(Tagging, WithGlossary):

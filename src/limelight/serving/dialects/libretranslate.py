@@ -72,22 +72,12 @@ def _detected(language: str, probability: float) -> JsonObject:
     return {"confidence": round(100 * probability, 1), "language": language}
 
 
-ALSO = {"he": ("iw",), "nb": ("no",), "no": ("nb",), "zh-hans": ("zh",), "zh-hant": ("zt",), "id": ("in",)}
-"""Other codes under which clients look for a language; each stands for the same one in requests."""
-
-
-def _codes(language: str) -> tuple[str, ...]:
-    """The code of a language, and others for it."""
-    return language, *ALSO.get(language.lower().replace("_", "-"), ())
-
-
 @API.get("/languages", public=True)
 async def languages(call: Call) -> list[JsonObject]:
     """List the source languages with their targets."""
     targets: dict[str, list[str]] = {}
     for direction in call.service.catalog.directions:
-        for source in _codes(direction.source):
-            targets.setdefault(source, []).extend(_codes(direction.target))
+        targets.setdefault(direction.source, []).append(direction.target)
     return [{"code": code, "name": language_name(code), "targets": into} for code, into in targets.items()]
 
 
