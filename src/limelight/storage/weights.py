@@ -87,13 +87,13 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
 
 
 def _save(path: Path, weights: dict[str, Tensor], notes: dict[str, str]) -> None:
-    """Write the file, with the notes in order: the library writes them in the order of a hash table, so that the same
-    model would have other bytes each time."""
+    """Write the file with sorted notes. The library keeps them in a hash table, so that the same model would have other
+    bytes each time."""
     save_file(weights, path, metadata=notes)
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
-        header["__metadata__"] = notes
+        header["__metadata__"] = dict(sorted(notes.items()))
         ordered = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
         file.seek(8)
         file.write(ordered.ljust(size))  # the same characters, and spaces as before
