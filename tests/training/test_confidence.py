@@ -1,10 +1,13 @@
-"""The confidence that a run fits at its end, and that a failure of it is not one of the run."""
+"""What a run measures of its model at its end, and that a failure of it is not one of the run."""
 
 from pathlib import Path
 
 import pytest
 
 from limelight.config import RunConfig
+from limelight.pipelines.load import MAX_INT8_COST, load_translator
+from limelight.storage.layout import CARD, INT8_COST
+from limelight.storage.tables import Int8Cost, save_table
 from limelight.training import confidence
 from limelight.training.run import train
 from tests.training.helpers import tiny_run, write_pairs
@@ -17,7 +20,7 @@ def run_with(folder: Path, valid: str) -> RunConfig:
     return config.model_copy(update={"data": config.data.model_copy(update=data)})
 
 
-def test_a_failed_fit_is_a_line_and_not_a_failed_run(
+def test_a_run_measures_int8_at_its_end_and_a_failed_fit_is_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object, **__: object) -> None:
@@ -28,3 +31,11 @@ def test_a_failed_fit_is_a_line_and_not_a_failed_run(
     assert train(config, tmp_path / "run").finished
     assert "on other text (ValueError: singular)" in capsys.readouterr().err
     assert not (tmp_path / "run/best/confidence.json").exists()
+
+    costs = tmp_path / "run/best" / INT8_COST
+    if not costs.exists():
+        return  # a machine without int8
+    assert "| int8 | costs 0.00 BLEU on validation pairs |" in (tmp_path / "run/best" / CARD).read_text("utf-8")
+    for cost, precision in ((MAX_INT8_COST, "int8"), (MAX_INT8_COST + 0.01, "fp32")):
+        save_table(costs, Int8Cost(bleu=cost), {})
+        assert load_translator(tmp_path / "run", precision="auto")._precision == precision

@@ -19,7 +19,18 @@ from limelight.interop.files import read
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
 from limelight.models.families import build_model
-from limelight.storage.layout import ALIGNMENT, CARD, CONFIDENCE, CONFIG, DETECTOR, ROLES, SHORTLIST, TOKENIZER, WEIGHTS
+from limelight.storage.layout import (
+    ALIGNMENT,
+    CARD,
+    CONFIDENCE,
+    CONFIG,
+    DETECTOR,
+    INT8_COST,
+    ROLES,
+    SHORTLIST,
+    TOKENIZER,
+    WEIGHTS,
+)
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.tables import Shortlist, save_shortlist
 from limelight.storage.weights import (
@@ -86,7 +97,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
 
     def fill(partial: Path) -> None:
         save_labels(partial, stored.model)
-        for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES):
+        for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         fill_model(partial, compact(named_weights(stored.model), form), stored.tokenizers, config, stored.notes, card)

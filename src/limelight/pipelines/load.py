@@ -14,6 +14,7 @@ import torch
 from limelight.config import directions_of
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
+from limelight.inference.linear import int8_kind
 from limelight.inference.prepare import search_precision
 from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
@@ -22,14 +23,27 @@ from limelight.models.interface import Seq2Seq, device_of
 from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import FEATURES
 from limelight.pipelines.translator import Translator
-from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, DEFAULT, DETECTOR, ROLES, SHORTLIST, bundled_models
+from limelight.storage.layout import (
+    ALIGNMENT,
+    BEST,
+    CONFIDENCE,
+    DEFAULT,
+    DETECTOR,
+    INT8_COST,
+    ROLES,
+    SHORTLIST,
+    bundled_models,
+)
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.tables import Confidence, Roles, read_detector, read_shortlist, read_table
+from limelight.storage.tables import Confidence, Int8Cost, Roles, read_detector, read_shortlist, read_table
 from limelight.tokens import Tokenizers
 
 if TYPE_CHECKING:
     from limelight.pipelines.encoders import Classifier, MaskFiller
     from limelight.pipelines.generator import TextGenerator
+
+MAX_INT8_COST = 0.1
+"""BLEU that int8 may cost for `precision="auto"` to choose it."""
 
 Folders = str | Path | Sequence[str | Path]
 
@@ -64,7 +78,8 @@ def load_translator(
 
     Args:
         device: default: a GPU if there is one.
-        precision: of the search: `fp32`; `bf16`; or `int8`, the fastest on a CPU. Default: the form of the stored
+        precision: of the search: `fp32`; `bf16`; `int8`, the fastest on a CPU; or `auto`: int8 on a CPU if the run
+            measured that it costs at most `MAX_INT8_COST` BLEU, otherwise the default. Default: the form of the stored
             weights if the device is fast in it (`inference.prepare.search_precision`).
         shortlist: score only the tokens of the shortlist in the folder.
         threads: for the owner of the process, see `Translator`.
@@ -115,6 +130,8 @@ def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None,
         require_command(each, use.name)
     if len(stored) > 1 and use is not TRANSLATE:
         raise UserError(f"{len(stored)} models: translators alone can be an ensemble; give one model")
+    if options.get("precision") == "auto":
+        options["precision"] = "int8" if device.type == "cpu" and all(map(_keeps_quality, stored)) else None
     make = resolve(use.pipeline)
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
@@ -157,6 +174,12 @@ def make_translator(
     with _optional("the page shows no roles over a corpus"):
         made.head_roles = read_table(first.folder / ROLES, Roles, counts=head_counts(models[0]), known=TEXTS)
     return made
+
+
+def _keeps_quality(stored: StoredModel) -> bool:
+    """Whether int8 is available, and costs little by the measurement of the run."""
+    measured = read_table(stored.folder / INT8_COST, Int8Cost)
+    return int8_kind() is not None and measured is not None and measured.bleu <= MAX_INT8_COST
 
 
 @contextmanager

@@ -107,6 +107,13 @@ class Logistic:
         return found
 
 
+class Int8Cost(Table):
+    """What a search in int8 costs, measured on validation text."""
+
+    bleu: float
+    """BLEU in fp32 minus BLEU in int8, greedy."""
+
+
 class Confidence(Table):
     """Fitted by `evaluation.confidence.fit_examples`; `pipelines/confidence.py` computes the features."""
 

@@ -1,5 +1,5 @@
-"""Fit the confidence estimate of a translation model, and choose the heads that align words: at the end of a run, or
-for an existing model.
+"""Fit the confidence estimate of a translation model, choose the heads that align words, and measure what int8 costs:
+at the end of a run, or for an existing model.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,10 +17,14 @@ from limelight.evaluation.confidence import (
     examples_of,
     fit_examples,
 )
+from limelight.evaluation.metrics import choose_tokenization, corpus_bleu
+from limelight.files import write_whole
+from limelight.inference.linear import int8_kind
 from limelight.inspection.word_alignment import AlignmentHead
+from limelight.pipelines.codec import names_of
 from limelight.pipelines.load import load_translator
-from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, find_model
-from limelight.storage.tables import Head, Heads, save_table
+from limelight.storage.layout import ALIGNMENT, BEST, CARD, CONFIDENCE, INT8_COST, find_model
+from limelight.storage.tables import Head, Heads, Int8Cost, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
 
@@ -30,6 +34,7 @@ MAX_AT_THE_END = 500
 MIN_ALIGNED = 20
 """With fewer pairs the choice is left to chance."""
 MAX_CONSIDERED = 1000
+"""Maximum number of pairs of a direction from which heads are chosen, and on which int8 is measured."""
 
 Corpora = Mapping[Direction, Sequence[Pair]]
 
@@ -50,6 +55,12 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
         with _reported(say, "heads that align words could not be chosen"), suppress(UserError):
             _, heads, agreement = learn_alignment(run, corpora, device=device)
             say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
+    if best.is_dir() and count >= MIN_PAIRS and int8_kind() and not (best / INT8_COST).exists():
+        with _reported(say, "what int8 costs could not be measured"):
+            line = f"costs {learn_int8_cost(run, corpora):.2f} BLEU on validation pairs"
+            say(f"int8 {line}")
+            card = (best / CARD).read_text(encoding="utf-8")
+            write_whole(best / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
 
 
 @contextmanager
@@ -106,6 +117,28 @@ def learn_alignment(
     path = find_model(model) / ALIGNMENT
     save_table(path, Heads(heads=[Head(*each) for each in heads]), {"agreement": round(agreement, 4)})
     return path, heads, agreement
+
+
+def learn_int8_cost(model: str | Path, corpora: Corpora) -> float:
+    """Write `int8.json` to a model folder: the BLEU that a greedy search in int8 costs, mean over the directions."""
+
+    def bleu(precision: str) -> float:
+        cpu, scores = torch.device("cpu"), []
+        translator = load_translator(model, cpu, precision=precision, threads=torch.get_num_threads())
+        for direction, pairs in corpora.items():
+            some, (source_lang, target_lang) = pairs[:MAX_CONSIDERED], names_of(direction)
+            found = translator.translate(
+                [pair.source for pair in some], source_lang=source_lang, target_lang=target_lang, beam_size=1
+            )
+            references = [pair.target for pair in some]
+            tokenize = choose_tokenization(references)
+            scores.append(corpus_bleu([each.text for each in found], references, tokenize=tokenize).score)
+        return sum(scores) / len(scores)
+
+    cost = bleu("fp32") - bleu("int8")
+    pairs = {str(direction): min(len(some), MAX_CONSIDERED) for direction, some in corpora.items()}
+    save_table(find_model(model) / INT8_COST, Int8Cost(bleu=cost), {"pairs": pairs})
+    return cost
 
 
 def described(heads: list[AlignmentHead]) -> str:
