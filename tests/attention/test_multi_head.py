@@ -14,7 +14,7 @@ from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import build_head_score
 from limelight.config.models import SCORES
 from limelight.errors import UserError
-from limelight.inspection.probe import Intervention, attentions_of, probe
+from limelight.inspection.probe import attentions_of, probe
 
 IN_HEADS = [
     name for name, kind in SCORES.parts.items() if isinstance(kind, str) and SCORES.find(name).in_self_attention
@@ -38,7 +38,7 @@ def call(
     """Output and weights; with scaled heads, or as the plain module has it."""
     projected = attention.project_queries(queries), *attention.project_memory(memory)
     (name,) = attentions_of(attention)
-    with probe(attention, Intervention({} if kept is None else {name: kept}), weights=True) as seen:
+    with probe(attention, {} if kept is None else {name: kept}, weights=True) as seen:
         output = attention(*projected, **mask)
     if kept is None:
         torch.testing.assert_close(attention(*projected, **mask), output, rtol=1e-10, atol=1e-10)

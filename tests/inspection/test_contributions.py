@@ -8,7 +8,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection.contributions import contributions
-from limelight.inspection.probe import Intervention
+from limelight.inspection.heads import with_heads
 from tests.models.helpers import attention_of, batch_of, exact_model, random_rows, recurrent, transformer
 
 ROWS = (5, 4)
@@ -63,6 +63,6 @@ def test_a_head_that_is_off_contributes_nothing(seed):
     model = exact_model(transformer())
     source, target = random_rows(ROWS, 28)
     keep = {"decoder.1.cross": torch.tensor([1.0, 0.0, 1.0])}
-    found = contributions(model, source, target, intervention=Intervention(keep))["cross"].heads
+    found = contributions(with_heads(model, keep), source, target)["cross"].heads
     assert (found[1, 1] == 0).all()
     assert (found[1, [0, 2]] > 0).any(axis=(1, 2)).all()

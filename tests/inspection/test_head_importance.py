@@ -12,8 +12,8 @@ from limelight.inspection.head_importance import (
     heads_of,
     sentence_losses,
     token_counts,
-    without,
 )
+from limelight.inspection.heads import without_heads
 from tests.models.helpers import batch_of, exact_model, heads_kept, make_model, random_rows, recurrent, transformer
 
 SOURCES, TARGETS = (5, 2, 7), (4, 6, 1)
@@ -27,7 +27,8 @@ def corpus(model, batch_tokens=16):
 def loss_alone(model, source, target, removed=()) -> float:
     """One pair without padding, token by token."""
     batch = batch_of(model, [source], [target])
-    with heads_kept(model, without(model, removed)):
+    off = {each.attention: [one.number for one in removed if one.attention == each.attention] for each in removed}
+    with heads_kept(model, without_heads(model, off)):
         logits = model.project(model(batch))[0].detach().double()
     total = 0.0
     for row, wanted in zip(logits, [*target, model.end_id], strict=True):
@@ -78,9 +79,10 @@ def test_the_error_of_a_change_is_that_of_repeated_draws():
 
 def test_unknown_heads_and_models_are_refused():
     model = make_model(transformer())
+    rows = corpus(model)[2]
     with pytest.raises(UserError, match=r"there is no head 3 of decoder.1.cross: there are 3"):
-        without(model, [Head("decoder.1.cross", 3)])
+        sentence_losses(model, rows, removed=[Head("decoder.1.cross", 3)])
     with pytest.raises(UserError, match=r"unknown attention 'encoder.7.self'"):
-        without(model, [Head("encoder.7.self", 0)])
+        sentence_losses(model, rows, removed=[Head("encoder.7.self", 0)])
     with pytest.raises(UserError, match="Transformers with encoder and decoder"):
         heads_of(make_model(recurrent()))

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
-from limelight.inspection.attention_map import NAMES
-from limelight.inspection.probe import Intervention, attentions_of, probe
+from limelight.inspection.probe import attentions_of, probe
 from limelight.models.interface import Seq2Seq
 from tests.models.helpers import decoder_only, exact_model, random_batch, recurrent, transformer
 
@@ -36,10 +35,10 @@ def test_a_change_is_the_same_at_once_and_step_after_step(seed: int, name: str) 
     batch = random_batch(model)
     attention, owner = list(attentions_of(model).items())[-1]
     heads = getattr(owner, "heads", 1)
-    keep, temperature = torch.ones(heads).double(), torch.ones(heads).double()
-    keep[0], temperature[-1] = 0.5, 0.25
+    keep = torch.ones(heads).double()
+    keep[0] = 0.5
     plain = model(batch)
-    with probe(model, Intervention({attention: keep}, {attention: temperature})):
+    with probe(model, {attention: keep}):
         changed = model(batch)
         torch.testing.assert_close(stepped(model, batch), changed)
         with probe(model, weights=True, states=True):
@@ -47,20 +46,6 @@ def test_a_change_is_the_same_at_once_and_step_after_step(seed: int, name: str) 
     assert not torch.allclose(changed, plain)
     assert torch.equal(model(batch), plain)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-
-
-@pytest.mark.parametrize("kind", NAMES)
-@torch.no_grad()
-def test_a_temperature_is_that_of_the_softmax(seed: int, kind: str) -> None:
-    model = exact_model(transformer())
-    batch, name = random_batch(model, (4,), (3,)), NAMES[kind].format(0)
-    temperature = torch.tensor([1.0, 0.5, 4.0]).double()
-    with probe(model, weights=True) as before:
-        model(batch)
-    with probe(model, Intervention(temperature={name: temperature}), weights=True) as after:
-        model(batch)
-    powers = before.layers(kind)[0][0] ** (1 / temperature)[:, None, None]
-    torch.testing.assert_close(after.layers(kind)[0][0], powers / powers.sum(-1, keepdim=True))
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -83,7 +68,7 @@ def test_other_threads_are_neither_recorded_nor_changed(seed: int) -> None:
     model = exact_model(transformer())
     batch, found = random_batch(model), []
     plain = model(batch)
-    with probe(model, Intervention({"decoder.0.cross": torch.zeros(3)}), weights=True) as seen:
+    with probe(model, {"decoder.0.cross": torch.zeros(3)}, weights=True) as seen:
         thread = threading.Thread(target=lambda: found.append(model(batch).detach()))
         thread.start()
         thread.join()
@@ -93,7 +78,7 @@ def test_other_threads_are_neither_recorded_nor_changed(seed: int) -> None:
 
 def test_unknown_names_are_refused(seed: int) -> None:
     model = exact_model(transformer())
-    unknown = Intervention({"decoder.7.cross": torch.ones(3)})
+    unknown = {"decoder.7.cross": torch.ones(3)}
     with (
         pytest.raises(UserError, match=r"unknown attention 'decoder.7.cross'; the model has encoder.0.self"),
         probe(model, unknown),

@@ -12,7 +12,7 @@ import examples.scores  # registers alibi and relative
 from limelight.attention.local import LocalMonotonic
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.inspection.probe import Intervention, Seen, probe
+from limelight.inspection.probe import Seen, probe
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
@@ -179,4 +179,4 @@ def attention_of(model: Seq2Seq, batch: Batch) -> Seen:
 
 def heads_kept(model: Seq2Seq, keep: Mapping[str, Tensor]) -> AbstractContextManager[Seen]:
     """A context in which heads are scaled."""
-    return probe(model, Intervention(keep))
+    return probe(model, keep)

@@ -14,7 +14,7 @@ from limelight.errors import UserError
 from limelight.inspection import attention_map
 from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import Rows, erasures
-from limelight.inspection.probe import probe
+from limelight.inspection.heads import with_heads
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
@@ -23,7 +23,6 @@ from limelight.pipelines.explain import (
     answer,
     explain,
     explained_page,
-    intervention_of,
 )
 from limelight.pipelines.translator import Translator
 from tests.inspection.fakes import LETTERS, Letters
@@ -133,12 +132,12 @@ def test_a_head_that_is_off_is_off_as_in_python():
 def test_measures_are_those_of_inspection():
     one, question = translator(), Question(TEXT, target=(5, 6, 7), off={"decoder.0.cross": [1]})
     found = Explanation(one, question).measures()
-    source, change = LETTERS.source.encode(TEXT), intervention_of(one, question)
+    source, keep = LETTERS.source.encode(TEXT), {"decoder.0.cross": torch.tensor([1.0, 0, 1])}
     words = [[word] for word in LETTERS.source.word_of(source)]
-    with probe(one.model, change):
+    with heads_kept(one.model, keep):
         drops = erasures(one.model, Rows(source, (5, 6, 7), words, len(words)))
     np.testing.assert_allclose(array(found["erasure"]), drops.T, atol=1e-5)
-    for kind, expected in contributions(one.model, source, (5, 6, 7), intervention=change).items():
+    for kind, expected in contributions(with_heads(one.model, keep), source, (5, 6, 7)).items():
         np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)
         shares = (expected.layers / expected.layers.sum(-1, keepdims=True)).mean(axis=0)
         np.testing.assert_allclose(array(found["contributions"][kind]["mean"]), shares, atol=1e-5)
@@ -174,8 +173,6 @@ def test_a_service_answers_the_fields_of_a_request():
     asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
     question = Question(TEXT, target=ids, off=options["off"])
     assert answer("head_weights", one, TEXT, asked) == Explanation(one, question).head_weights("cross", 0, 2)
-    sharper = {"temperature": {"decoder.0.cross": {"2": 0.5}}}
-    assert answer("head_weights", one, TEXT, asked | sharper) != answer("head_weights", one, TEXT, asked)
 
 
 @pytest.mark.parametrize(
@@ -187,11 +184,6 @@ def test_a_service_answers_the_fields_of_a_request():
         (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
         (Question(TEXT, off={"decoder.7.cross": [0]}), "unknown attention 'decoder.7.cross'"),
         (Question(TEXT, off={"decoder.0.cross": [3]}), "there is no head 3 of decoder.0.cross: there are 3"),
-        (
-            Question(TEXT, temperature={"decoder.0.cross": {0: 0.0}}),
-            "a temperature must be from 0.01 to 100.0",
-        ),
-        (Question(TEXT, temperature={"decoder.0.cross": {5: 1.0}}), "there is no head 5 of decoder.0.cross"),
         (Question(TEXT, beam_size=0), "beam_size must be at least 1"),
     ],
 )

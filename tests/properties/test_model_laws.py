@@ -15,7 +15,7 @@ from limelight.attention.local import LocalPredictive
 from limelight.batching.batch import Batch
 from limelight.config import DecoderOnlyConfig, TransformerConfig
 from limelight.inspection.attention_map import NAMES
-from limelight.inspection.probe import Intervention, Seen, probe
+from limelight.inspection.probe import Seen, probe
 from limelight.models.interface import LanguageModel, Seq2Seq
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
@@ -150,7 +150,7 @@ def test_every_head_can_be_switched_off(attentive: Seq2Seq) -> None:
         for head in range(layer.shape[1]):
             without = torch.ones(layer.shape[1])
             without[head] = 0
-            with probe(attentive, Intervention({name: without})):
+            with probe(attentive, {name: without}):
                 features = attentive(batch)
                 assert not torch.allclose(features, expected), (name, head)
                 if head == chosen:  # one of each layer: with every head, this took a tenth of the time of all laws

@@ -8,13 +8,12 @@ from limelight.inspection.heads import with_heads
 from limelight.inspection.heatmap import save, save_grid
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
-from limelight.inspection.probe import Intervention, probe
+from limelight.inspection.probe import probe
 from limelight.inspection.terminal import text_picture
 
 __all__ = [
     "KINDS",
     "AttentionMap",
-    "Intervention",
     "Link",
     "attention_map",
     "contributions",

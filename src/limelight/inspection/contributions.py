@@ -15,12 +15,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.inspection.heads import attentions, transformer_of
 from limelight.inspection.page_data import NAMES
-from limelight.inspection.probe import Attended, Intervention, probe
+from limelight.inspection.probe import Attended, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float32]
@@ -37,32 +36,27 @@ class Contributions(NamedTuple):
     """(layers, rows, columns): ||sum_h alpha^h_ij f^h(x_j)||. The vectors of heads may cancel one another."""
 
 
-def contributions(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, intervention: Intervention | None = None
-) -> dict[str, Contributions]:
+def contributions(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, Contributions]:
     """The contributions of each kind of attention that the model has (`cross`, `encoder_self`, `decoder_self`).
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
     there, found = attentions(transformer_of(model)), dict[str, Contributions]()
-    factors = intervention.keep_heads if intervention else {}
-    with eval_mode(model) as device, probe(model, intervention, weights=True) as seen:
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
         for kind, name in NAMES.items():
             names = [each for depth in range(len(there)) if (each := name.format(depth)) in there]
-            layers = [_of_layer(there[each], seen.calls[each][0], factors.get(each)) for each in names]
+            layers = [_of_layer(there[each], seen.calls[each][0]) for each in names]
             if layers:
                 found[kind] = Contributions(*map(np.stack, zip(*layers, strict=True)))
     return found
 
 
-def _of_layer(attention: MultiHeadAttention, call: Attended, factors: Tensor | None) -> Contributions:
+def _of_layer(attention: MultiHeadAttention, call: Attended) -> Contributions:
     """The contributions in the only sentence of a batch."""
     # (model, heads * value_size) -> (heads, value_size, model)
     out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
     vectors, weights = call.values[0] @ out, call.weights[0]
-    if factors is not None:
-        vectors = vectors * factors.to(out.dtype)[:, None, None]
     norms = vectors.norm(dim=-1)
     whole = torch.einsum("hij,hjd->ijd", weights, vectors).norm(dim=-1)
     return Contributions(*(each.float().cpu().numpy() for each in (norms, weights * norms[:, None], whole)))

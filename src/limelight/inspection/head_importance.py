@@ -15,8 +15,8 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.inspection.batches import Rows, token_log_probabilities
-from limelight.inspection.heads import attentions, head_factors, transformer_of
-from limelight.inspection.probe import Intervention, probe
+from limelight.inspection.heads import attentions, transformer_of, without_heads
+from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float64]
@@ -45,18 +45,13 @@ def heads_of(model: Seq2Seq) -> list[Head]:
     return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
 
 
-def without(model: Seq2Seq, removed: Sequence[Head]) -> dict[str, Tensor]:
-    """`Intervention.keep_heads` that switch off some heads. Raises `UserError` for a head that the model lacks."""
-    off = dict[str, dict[int, float]]()
-    for head in removed:
-        off.setdefault(head.attention, {})[head.number] = 0.0
-    return head_factors(model, off)
-
-
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
     found = np.zeros(sum(len(rows.places) for rows in corpus))
-    with eval_mode(model), probe(model, Intervention(without(model, removed))):
+    off = dict[str, list[int]]()
+    for head in removed:
+        off.setdefault(head.attention, []).append(head.number)
+    with eval_mode(model), probe(model, without_heads(model, off)):
         for rows in corpus:
             found[rows.places] = _losses(model, rows.batch).cpu().double().numpy()
     return found

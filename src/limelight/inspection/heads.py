@@ -33,23 +33,23 @@ def head_counts(model: nn.Module) -> dict[str, int]:
     return {name: getattr(attention, "heads", 1) for name, attention in attentions_of(model).items()}
 
 
-def head_factors(model: nn.Module, changed: Mapping[str, Mapping[int, float]]) -> dict[str, Tensor]:
-    """For an `Intervention`: factors of the heads of some attentions, 1 for others. Raises `UserError` for an
-    attention or a head that the model does not have."""
+def without_heads(model: nn.Module, off: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
+    """For `probe`: 0 for the heads that are off, by the name of their attention, 1 for its others. Raises `UserError`
+    for an attention or a head that the model does not have."""
     counts, made = head_counts(model), dict[str, Tensor]()
-    for name, given in changed.items():
+    for name, heads in off.items():
         if name not in counts:
             raise UserError(f"unknown attention {name!r}; the model has {', '.join(counts) or 'none'}")
         made[name] = torch.ones(counts[name], device=device_of(model))
-        for head, value in given.items():
-            if not 0 <= int(head) < counts[name]:
+        for head in heads:
+            if not 0 <= head < counts[name]:
                 raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
-            made[name][int(head)] = value
+            made[name][head] = 0
     return made
 
 
 def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
-    """A model that computes what `model` computes under `Intervention(keep_heads)`, at the speed of any other model.
+    """A model that computes what `model` computes under `probe(model, keep_heads)`, at the speed of any other model.
 
     MultiHead = sum_h keep_h context_h W_O^h + b_O, so the rows of W_O of head h are multiplied by keep_h. All other
     tensors are shared with `model`. Raises `UserError` for a model without multi-head attention, for an unknown

@@ -17,7 +17,7 @@ from limelight.decoding.engine import search_for, search_from
 from limelight.decoding.request import Request
 from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.heads import transformer_of
-from limelight.inspection.probe import Intervention, probe
+from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.transformer.model import TransformerMemory
 
@@ -42,26 +42,22 @@ class LayerPrediction(NamedTuple):
     """That of the given token."""
 
 
-def _states(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], intervention: Intervention | None = None
-) -> list[Tensor]:
+def _states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[Tensor]:
     """(states, tokens, model) of the encoder and of the decoder of a Transformer."""
     transformer_of(model)
-    with eval_mode(model) as device, probe(model, intervention, states=True) as seen:
+    with eval_mode(model) as device, probe(model, states=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
     return [torch.cat(seen.stack(side)) for side in ("encoder", "decoder")]
 
 
-def encoder_lens(
-    model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, intervention: Intervention | None = None
-) -> list[LayerTranslation]:
+def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) -> list[LayerTranslation]:
     """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
     `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
     other than Transformers with encoder and decoder.
     """
-    encoded, _ = _states(model, source_ids, (), intervention)
-    with eval_mode(model), probe(model, intervention):
+    encoded, _ = _states(model, source_ids, ())
+    with eval_mode(model):
         features = transformer_of(model).encoder.leave(encoded)  # all layers are one batch
         valid = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
         search = search_for(model, 1)
@@ -71,15 +67,13 @@ def encoder_lens(
     return [LayerTranslation(each.ids, each.log_probability, each.finished) for each in found]
 
 
-def decoder_lens(
-    model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int], *, intervention: Intervention | None = None
-) -> list[list[LayerPrediction]]:
+def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[list[LayerPrediction]]:
     """What each decoder layer would predict at each position of a given target: item [k][t] after k layers, 0 from the
     embeddings alone; the last position predicts the end.
 
     Ids are without start and end. Raises `UserError` as `encoder_lens` does.
     """
-    _, decoded = _states(model, source_ids, target_ids, intervention)
+    _, decoded = _states(model, source_ids, target_ids)
     rows, length = list[LayerPrediction](), len(target_ids) + 1
     with eval_mode(model) as device:
         wanted = torch.tensor([*target_ids, model.end_id], device=device).repeat(len(decoded))

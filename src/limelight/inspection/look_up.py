@@ -14,7 +14,7 @@ from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.attention_map import KINDS
 from limelight.inspection.page_data import NAMES, packed
-from limelight.inspection.probe import Attended, Intervention, attentions_of, heads_first, probe
+from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
 from limelight.inspection.words import END_PIECE, drawable, readable
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
@@ -89,7 +89,6 @@ def look_up(
     layer: int,
     head: int,
     row: int,
-    intervention: Intervention | None = None,
 ) -> dict[str, Any]:
     """Every number of the attention of one query (a row), as values for JSON.
 
@@ -106,7 +105,7 @@ def look_up(
     if name not in attentions:
         raise UserError(f"there is no {kind} in layer {layer}; this model has {', '.join(attentions) or 'none'}")
     module = attentions[name].score
-    with eval_mode(model) as device, probe(model, intervention, weights=True) as seen:
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
         calls = seen.calls[name]  # of a recurrent decoder one for each position
         queries = torch.cat([heads_first(call.queries) for call in calls], dim=2)[0]
@@ -134,8 +133,6 @@ def look_up(
     shown = {"query": query, "keys": keys, "values": values, "context": context}
     arrays = {name: packed(value.detach().float().cpu().numpy()) for name, value in {**shown, **numbers}.items()}
     named, scale = _named(module, query.shape[-1])
-    temperature = intervention.temperature.get(name) if intervention else None
-    factor = 1.0 if temperature is None else float(1 / temperature[head])
     return {
         "kind": kind,
         "layer": layer,
@@ -143,7 +140,7 @@ def look_up(
         "row": row,
         "score": named,
         "formula": FORMULAS.get(named, named),
-        "scale": scale * factor,
+        "scale": scale,
         "permitted": permitted,
         **arrays,
     }

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.page_data import packed
-from limelight.inspection.probe import Intervention, Seen, heads_first, probe
+from limelight.inspection.probe import Seen, heads_first, probe
 from limelight.models.interface import Model, eval_mode
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.layers import Sublayer
@@ -68,7 +68,7 @@ class Stage(NamedTuple):
         return found
 
 
-def model_map(model: Model, batch: Batch, intervention: Intervention | None = None) -> dict[str, Any]:
+def model_map(model: Model, batch: Batch) -> dict[str, Any]:
     """The stacks of a model for a batch of one sentence, as values for JSON.
 
     A stage has `norms`, (1 or 5, positions), and `cosine` of what it adds and the stream before. `heat` are the
@@ -76,23 +76,21 @@ def model_map(model: Model, batch: Batch, intervention: Intervention | None = No
     encoder and no decoder.
     """
     stacks = []
-    for side, stages in _flow(model, batch, intervention)[0].items():
+    for side, stages in _flow(model, batch)[0].items():
         first = [each for each in stages if each.what in ("embedding", "positions")]
         heat = [_packed(each.vectors[2 if len(each.vectors) > 1 else 0]) for each in first]
         stacks.append({"side": side, "rows": ROWS[side], "heat": heat, "stages": [each.values() for each in stages]})
     return {"stacks": stacks}
 
 
-def inside(
-    model: Model, batch: Batch, side: str, layer: int, place: int, intervention: Intervention | None = None
-) -> dict[str, Any]:
+def inside(model: Model, batch: Batch, side: str, layer: int, place: int) -> dict[str, Any]:
     """One layer at one position: the `vectors` of each stage, (5, model), as `VECTORS`; of the feed-forward network
     its `size`, the number of `active` units (above zero), and the largest activations as `[unit, value]`; in the
     decoder `raised`, the tokens to whose output weights its result has the largest products, as `[token, value]`.
 
     Raises `UserError` for an unknown side, layer or position.
     """
-    flow, seen = _flow(model, batch, intervention)
+    flow, seen = _flow(model, batch)
     stages = [each for each in flow.get(side, ()) if each.layer == layer]
     if not stages or not 0 <= place < len(stages[0].vectors[0]):
         raise UserError(f"there is no position {place} in layer {layer} of {side!r}; they count from 0")
@@ -113,15 +111,15 @@ def inside(
     return found
 
 
-def _flow(model: Model, batch: Batch, intervention: Intervention | None) -> tuple[dict[str, list[Stage]], Seen]:
+def _flow(model: Model, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
     """The stages of each stack, and what the probe has recorded."""
     if isinstance(model, Recurrent):
-        return _recurrent(model, batch, intervention)
+        return _recurrent(model, batch)
     stacks = {side: stack for side, stack in model.named_children() if isinstance(stack, Stack)}
     if not stacks:
         raise UserError("this model has no encoder and no decoder to map")
     modules = dict(_modules(stacks))
-    with eval_mode(model) as device, probe(model, intervention, modules=modules) as seen:
+    with eval_mode(model) as device, probe(model, modules=modules) as seen:
         model(batch.to(device))
         return {side: list(_stages(seen.modules, modules, side, stack)) for side, stack in stacks.items()}, seen
 
@@ -162,10 +160,10 @@ def _stages(
         yield Stage("norm", -1, (found[0][1][0],))
 
 
-def _recurrent(model: Recurrent, batch: Batch, change: Intervention | None) -> tuple[dict[str, list[Stage]], Seen]:
+def _recurrent(model: Recurrent, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
     """A recurrent model, one target position at a time."""
     modules, steps = {"source": model.encoder.embedding, "read": model.embedding}, []
-    with eval_mode(model) as device, probe(model, change, weights=True, modules=modules) as seen:
+    with eval_mode(model) as device, probe(model, weights=True, modules=modules) as seen:
         given = batch.to(device)
         memory = model.encode(given.source, given.source_valid)
         source, state = seen.modules["source"][0][1][0], model.start(memory)

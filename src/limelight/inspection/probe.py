@@ -46,14 +46,8 @@ class Attended(NamedTuple):
 Change = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True, slots=True)
-class Intervention:
-    """A change of single attention heads, by the names of their attentions."""
-
-    keep_heads: Mapping[str, Float[Tensor, "*batch heads"]] = field(default_factory=dict)
-    """Factors of the output of each head: 1 keeps it, 0 switches it off; with a first axis, of each sentence."""
-    temperature: Mapping[str, Float[Tensor, " heads"]] = field(default_factory=dict)
-    """softmax(scores / temperature): below 1 the weights of a head are sharper, above 1 flatter."""
+Factors = Mapping[str, Float[Tensor, " heads"]]
+"""How much each head contributes, by the name of its attention: 1 keeps it, 0 switches it off."""
 
 
 @dataclass(slots=True)
@@ -85,7 +79,7 @@ class Seen:
 @contextmanager
 def probe(
     model: nn.Module,
-    intervention: Intervention | None = None,
+    keep_heads: Factors | None = None,
     *,
     weights: bool = False,
     states: bool = False,
@@ -95,7 +89,7 @@ def probe(
     """Record and change the passes of a model in this context and this thread.
 
     Args:
-        intervention: heads to scale, and temperatures of their softmax.
+        keep_heads: factors of the output of the heads of some attentions.
         weights: record the calls of all attentions, with their weights; they take the readable path.
         states: record the states between the layers.
         change: by the name of a state, a function that replaces it.
@@ -103,8 +97,8 @@ def probe(
 
     Raises `UserError` for a name that the model does not have.
     """
-    attentions, how, changes, thread = attentions_of(model), intervention or Intervention(), change or {}, get_ident()
-    for name in (*how.keep_heads, *how.temperature):
+    attentions, factors, changes, thread = attentions_of(model), keep_heads or {}, change or {}, get_ident()
+    for name in factors:
         if name not in attentions:
             raise UserError(f"unknown attention {name!r}; the model has {', '.join(attentions) or 'none'}")
     layers = list(_states(model))
@@ -118,11 +112,8 @@ def probe(
     seen = Seen()
     with ExitStack() as hooks:
         for name, owner in attentions.items():
-            if name in how.temperature:
-                hook = here(_sharpen(1 / how.temperature[name]))
-                hooks.callback(owner.attend.register_forward_pre_hook(hook, with_kwargs=True).remove)
-            if name in how.keep_heads:
-                hook = here(_scale(how.keep_heads[name]))
+            if name in factors:
+                hook = here(_scale(factors[name]))
                 hooks.callback(owner.attend.register_forward_hook(hook).remove)
             if weights:
                 hook = here(_record(seen.calls.setdefault(name, [])))
@@ -165,25 +156,9 @@ def heads_first(part: Tensor) -> Float[Tensor, "batch heads length size"]:
     return part if part.dim() == 4 else part[:, None]
 
 
-def _sharpen(factors: Float[Tensor, " heads"]) -> Callable[..., Any]:
-    def hook(_: nn.Module, given: tuple[Tensor, ...], options: dict[str, Any]) -> Any:
-        plain = options["score"]
-
-        def score(queries: Tensor, keys: Tensor) -> Tensor:
-            return plain(queries, keys) * _per_head(factors, queries)
-
-        return given, {**options, "score": score}
-
-    return hook
-
-
-def _scale(factors: Float[Tensor, "*batch heads"]) -> Callable[..., Any]:
-    return lambda _, given, context: context * _per_head(factors, context)
-
-
-def _per_head(factors: Float[Tensor, "*batch heads"], like: Tensor) -> Tensor:
-    """Factors that broadcast to `like`, (batch, heads, length, size), or of one head (batch, length, size)."""
-    return factors.to(like.dtype)[(..., *[None] * (like.dim() - 2))]
+def _scale(factors: Float[Tensor, " heads"]) -> Callable[..., Any]:
+    """Of (batch, heads, length, size), or of one head (batch, length, size)."""
+    return lambda _, given, context: context * factors.to(context.dtype)[:, *[None] * (context.dim() - 2)]
 
 
 def _record(calls: list[Attended]) -> Callable[..., Any]:

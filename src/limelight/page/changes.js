@@ -3,7 +3,7 @@
 /** `[what was changed, what the translation is without it]`; null for one that was not changed. */
 export function changesOf({ translation, sides, before }) {
   if (!translation) return null;
-  const { prefix, off, temperature } = translation;
+  const { prefix, off } = translation;
   const said = sides.target.tokens
     .slice(0, prefix.length)
     .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text)
@@ -14,9 +14,6 @@ export function changesOf({ translation, sides, before }) {
     ...Object.entries(off)
       .filter(([, heads]) => heads.length)
       .map(([name, heads]) => `${name}: ${counted(heads)} off`),
-    ...Object.entries(temperature).flatMap(([name, heads]) =>
-      Object.entries(heads).map(([head, value]) => `${name}: temperature of head ${head} is ${value}`),
-    ),
   ];
   if (!changes.length) return null;
   const probability = `log-probability ${translation.log_probability.toFixed(2)}`;

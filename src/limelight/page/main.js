@@ -2,7 +2,7 @@
 
 import { element, fill } from "./dom.js";
 import { createStore, followAddress, readAddress } from "./store.js";
-import { writeOff, writeTemperature } from "./question.js";
+import { writeOff } from "./question.js";
 import { embeddedSource } from "./sources.js";
 import { serverSource } from "./server.js";
 import { followQuestion } from "./asking.js";
@@ -37,12 +37,11 @@ function start() {
     context.document = next;
     store.set({ document: (shown += 1) });
   };
-  /** Ask for another translation: with a forced beginning, or with heads switched off or sharpened. */
-  context.ask = ({ prefix, forced = "", off, temperature }) =>
+  /** Ask for another translation: with a forced beginning, or with heads switched off. */
+  context.ask = ({ prefix, forced = "", off }) =>
     store.set({
       ...(prefix ? { prefix: prefix.join("."), forced } : {}),
       ...(off ? { off: writeOff(off) } : {}),
-      ...(temperature ? { temperature: writeTemperature(temperature) } : {}),
     });
   /** Text that is still coming. */
   context.grow = (text) => {

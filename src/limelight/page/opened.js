@@ -1,9 +1,9 @@
 /** What is opened: the chosen head, or the mean, as a matrix with its description, and how the head can be changed. */
 
-import { element, fill, follow, keepFocus, legend, quiet, slider } from "./dom.js";
+import { element, fill, follow, keepFocus, legend, quiet } from "./dom.js";
 import { createPicture } from "./picture.js";
-import { attentionName, isOff, toggled } from "./question.js";
-import { nameOf, shown, titleOf, usualOf, whatOf } from "./shown.js";
+import { isOff, toggled } from "./question.js";
+import { shown, usualOf, whatOf } from "./shown.js";
 
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
@@ -11,7 +11,7 @@ export function createOpened(context) {
   const title = element("h2.opened", "Attention"); // until it is drawn
   const mean = quiet("Mean of all", () => store.set({ layer: -1, head: -1 }));
   const usual = element("p.corpus");
-  const changes = element("div.sharper");
+  const changes = element("div.switch");
   const picture = createPicture((row) =>
     store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }),
   );
@@ -39,36 +39,16 @@ export function createOpened(context) {
   return root;
 }
 
-/** Switch the open head off, or change the temperature of its softmax, from a quarter to four. */
+/** Switch the open head off, or on again. */
 function drawChanges(context, changes, { kind, layer, head }) {
   const { document } = context;
-  const name = attentionName(kind.name, layer);
-  const { temperature } = document.translation;
-  const value = temperature[name]?.[head] ?? 1;
-  const label = `Temperature of ${titleOf(context, kind).toLowerCase()}, ${nameOf(layer, head)}`;
-  const change = () =>
-    context.ask({
-      temperature: { ...temperature, [name]: { ...temperature[name], [head]: 2 ** Number(sharper.value) } },
-    });
-  const look = {
-    min: -2,
-    max: 2,
-    step: 0.5,
-    value: Math.log2(value),
-    "aria-valuetext": value.toFixed(2),
-    "data-key": "sharper",
-    change,
-  };
-  const sharper = slider(label, () => {}, look);
   const off = isOff(document, kind.name, layer, head);
   const flip = () => context.ask({ off: toggled(document, kind.name, layer, head) });
   keepFocus(changes, () =>
     fill(
       changes,
       quiet(off ? "Switch on" : "Switch off", flip, { "data-key": "off" }),
-      element("p", `${label}: ${value.toFixed(2)}`),
-      sharper,
-      legend("Left is sharper, right is flatter; 1 is the model as it is. What if compares the translations."),
+      legend("What if compares the translations."),
     ),
   );
 }

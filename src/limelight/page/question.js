@@ -3,17 +3,14 @@
 /** Token ids from `5.9`, and back with `join(".")`. */
 export const readIds = (text) => text.split(".").filter(Boolean).map(Number).filter(Number.isInteger);
 
-/** What stands for each name in `name:value;name:value`. */
-function parts(text, read) {
+/** `decoder.0.cross:1.3;encoder.2.self:0` as `{"decoder.0.cross": [1, 3], ...}`. */
+export function readOff(text) {
   const named = text
     .split(";")
     .filter(Boolean)
     .map((part) => part.split(":"));
-  return Object.fromEntries(named.map(([name, value = ""]) => [name, read(value)]));
+  return Object.fromEntries(named.map(([name, heads = ""]) => [name, readIds(heads)]));
 }
-
-/** `decoder.0.cross:1.3;encoder.2.self:0` as `{"decoder.0.cross": [1, 3], ...}`. */
-export const readOff = (text) => parts(text, readIds);
 
 /** The reverse, in the order of the names. */
 export function writeOff(off) {
@@ -22,22 +19,6 @@ export function writeOff(off) {
     .sort()
     .map(([name, heads]) => `${name}:${[...heads].sort((one, other) => one - other).join(".")}`)
     .join(";");
-}
-
-/** `decoder.0.cross:1=0.5` as `{"decoder.0.cross": {1: 0.5}}`. */
-export const readTemperature = (text) =>
-  parts(text, (heads) => {
-    const pairs = heads.split(",").map((pair) => pair.split("=").map(Number));
-    return Object.fromEntries(pairs.filter(([head, value]) => Number.isInteger(head) && value > 0));
-  });
-
-/** The reverse; a temperature of 1 changes nothing and is left out. */
-export function writeTemperature(temperature) {
-  const parts = Object.entries(temperature).map(([name, heads]) => {
-    const changed = Object.entries(heads).filter(([, value]) => value !== 1);
-    return changed.length ? `${name}:${changed.map(([head, value]) => `${head}=${value}`).join(",")}` : "";
-  });
-  return parts.filter(Boolean).sort().join(";");
 }
 
 /** The name of the attention of a kind in a layer, as `keep_heads` in Python has it. */

@@ -1,7 +1,7 @@
 /** The source that asks a server: what is shown is asked for, and nothing else. The only module that uses the network. */
 
 import { matrix, decode } from "./matrix.js";
-import { readIds, readOff, readTemperature } from "./question.js";
+import { readIds, readOff } from "./question.js";
 
 /** Ask the service. Raises an `Error` with the service's own message, and its `code`. */
 export async function request(path, body, signal) {
@@ -72,7 +72,6 @@ export function questionOf(store, plain = false) {
     prefix: plain ? [] : readIds(store.get("prefix")),
     forced: plain ? "" : store.get("forced"),
     off: plain ? {} : readOff(store.get("off")),
-    temperature: plain ? {} : readTemperature(store.get("temperature")),
     ...(store.get("snapshot") ? { snapshot: store.get("snapshot") } : {}),
   };
 }

@@ -26,7 +26,6 @@ const DEFAULTS = {
   prefix: "",
   forced: "", // words of one's own after the prefix
   off: "",
-  temperature: "",
   snapshot: 0, // the model after so many updates; 0: the one that is served
   hold: 0, // whether snapshots read the translation of the served model instead of their own
   beside: "", // the models that stand side by side, joined by commas; "" takes the first ones
@@ -86,7 +85,6 @@ export const QUESTION = [
   "prefix",
   "forced",
   "off",
-  "temperature",
   "snapshot",
   "hold",
   "seed",
@@ -99,7 +97,6 @@ export const NEW = {
   prefix: "",
   forced: "",
   off: "",
-  temperature: "",
   row: -1,
   column: -1,
   step: 0,

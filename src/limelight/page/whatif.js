@@ -11,7 +11,7 @@ export function createWhatIf(context) {
   const draw = () => {
     drawBoth(context, both);
     if (globalThis.document.activeElement !== source) source.value = store.get("text");
-    reset.disabled = !["before", "prefix", "forced", "off", "temperature"].some(store.get);
+    reset.disabled = !["before", "prefix", "forced", "off"].some(store.get);
   };
   store.on(["document"], draw);
   draw();
@@ -22,7 +22,7 @@ export function createWhatIf(context) {
     source,
     element(
       "p.legend",
-      "Other changes: force a word in Steps or on a branch of the beam; in Heads switch the open head off, or change its temperature. ",
+      "Other changes: force a word in Steps or on a branch of the beam; in Heads switch the open head off. ",
       reset,
     ),
   );
@@ -36,7 +36,7 @@ function edit(store, text) {
 
 function restore(store) {
   const before = store.get("before");
-  store.set({ prefix: "", forced: "", off: "", temperature: "", before: "", ...(before ? { text: before } : {}) });
+  store.set({ prefix: "", forced: "", off: "", before: "", ...(before ? { text: before } : {}) });
 }
 
 function drawBoth(context, both) {

@@ -8,7 +8,8 @@ needs no state between two requests.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +21,13 @@ from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import Rows, erasures, needed_words
 from limelight.inspection.head_roles import Needed
-from limelight.inspection.heads import head_factors
+from limelight.inspection.heads import with_heads, without_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.model_map import inside, model_map
 from limelight.inspection.page_data import packed, page_document
-from limelight.inspection.probe import Intervention, probe
+from limelight.inspection.probe import probe
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import eval_mode
@@ -42,7 +43,6 @@ MAX_ERASED = 600
 time of an explanation."""
 MAX_MEASURED = 4000
 """The same for `measures`, where somebody has asked for it."""
-MIN_TEMPERATURE, MAX_TEMPERATURE = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,20 @@ class Question:
     """The target tokens; None for the model's own translation."""
     off: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Switched-off heads, by the name of their attention."""
-    temperature: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """Temperatures of the softmax of single heads, by the name of their attention: below 1 sharper, above 1 flatter."""
+
+
+Result = TypeVar("Result")
+
+
+def _without_heads(method: Callable[..., Result]) -> Callable[..., Result]:
+    """A method whose passes of the model are without the heads that are off."""
+
+    @wraps(method)
+    def changed(one: "Explanation", *given: Any, **named: Any) -> Result:
+        with probe(one.model, one.factors):
+            return method(one, *given, **named)
+
+    return changed
 
 
 class Explanation:
@@ -91,7 +103,7 @@ class Explanation:
                 raise UserError(f"the target has the id {token}, which is not a target token of this model")
         # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
         self.request = replace(part.request, prefix=prefix, shortlist=None)
-        self.change = intervention_of(translator, question)
+        self.factors = without_heads(self.model, question.off)
 
     @property
     def words(self) -> list[list[int]]:
@@ -100,22 +112,21 @@ class Explanation:
         named = zip(tokenizer.pieces(self.source), tokenizer.word_of(self.source), strict=True)
         return [[] if is_control(piece) else [word] for piece, word in named]
 
+    @_without_heads
     def weights(self) -> AttentionMap:
-        """The attention map, with the changes of the question."""
-        with probe(self.model, self.change):
-            seen = attention_map(self.model, self.tokenizers, self.question.text, self.target, source_ids=self.source)
+        """The attention map."""
+        seen = attention_map(self.model, self.tokenizers, self.question.text, self.target, source_ids=self.source)
         return replace(seen, model=self.translator.name)
 
+    @_without_heads
     def document(self, *, every_head: bool = False) -> dict[str, Any]:
         """The page's document, with `steps`, `beam` and `translation`. With a given target there is no search and no
         `beam`."""
         model, question, own, tree = self.model, self.question, self.tokenizers.target, None
-        with probe(model, self.change):
-            if question.target is None:
-                hypotheses, tree = beam_tree(model, own, self.request)
-                self.target = hypotheses[0].ids
-            steps = decoding_steps(model, own, self._pair, self.target)
-        seen = self.weights()
+        if question.target is None:
+            hypotheses, tree = beam_tree(model, own, self.request)
+            self.target = hypotheses[0].ids
+        steps, seen = decoding_steps(model, own, self._pair, self.target), self.weights()
         needed, roles = self._needed(seen), self.translator.head_roles
         document = page_document(seen, every_head=every_head, needed=needed, off=question.off, roles=roles)
         if needed is not None:
@@ -127,10 +138,6 @@ class Explanation:
             "log_probability": sum(step["chosen"]["log_probability"] for step in steps),
             "prefix": list(self.request.prefix),
             "off": {name: list(heads) for name, heads in question.off.items()},
-            "temperature": {
-                name: {str(head): value for head, value in given.items()}
-                for name, given in question.temperature.items()
-            },
         }
         return document if tree is None else document | {"beam": tree}
 
@@ -186,10 +193,10 @@ class Explanation:
         if self._word_count * (len(self.target) + 1) <= MAX_MEASURED:
             found["erasure"] = packed(self.erasures())
         if isinstance(self.model, Transformer):
-            of_kinds = contributions(self.model, self.source, self.target, intervention=self.change)
+            model = with_heads(self.model, self.factors) if self.factors else self.model
             found["contributions"] = {
                 kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
-                for kind, each in of_kinds.items()
+                for kind, each in contributions(model, self.source, self.target).items()
             }
         return found
 
@@ -197,11 +204,12 @@ class Explanation:
     def _word_count(self) -> int:
         return len(set(self.tokenizers.source.word_of(self.source)))
 
+    @_without_heads
     def erasures(self) -> npt.NDArray[np.float64]:
         """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
-        with probe(self.model, self.change):
-            return erasures(self.model, Rows(self.source, self.target, self.words, self._word_count)).T
+        return erasures(self.model, Rows(self.source, self.target, self.words, self._word_count)).T
 
+    @_without_heads
     def layers(self) -> dict[str, Any]:
         """What can be read from each layer (`inspection.layers`); empty for other models than Transformers."""
         own, model = self.tokenizers.target, self.model
@@ -209,8 +217,8 @@ class Explanation:
             return {}
         # Lower layers often repeat a word without end: the rest of that would take most of the time.
         length = min(self.request.settings.max_length(len(self.source)), len(self.target) + 5)
-        read = encoder_lens(model, self.source, max_length=length, intervention=self.change)
-        predicted = decoder_lens(model, self.source, self.target, intervention=self.change)
+        read = encoder_lens(model, self.source, max_length=length)
+        predicted = decoder_lens(model, self.source, self.target)
         return {
             "encoder": [
                 {"text": own.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
@@ -230,18 +238,20 @@ class Explanation:
         """The weights of one head in float32."""
         return packed(self.weights().average(kind, layer=layer, heads=head))
 
+    @_without_heads
     def look_up(self, kind: str, layer: int, head: int, row: int) -> dict[str, Any]:
         """The numbers of one attention computation, see `inspection.look_up`."""
-        place: Any = {"kind": kind, "layer": layer, "head": head, "row": row}
-        return look_up(self.model, self.source, self.target, intervention=self.change, **place)
+        return look_up(self.model, self.source, self.target, kind=kind, layer=layer, head=head, row=row)
 
+    @_without_heads
     def map(self) -> dict[str, Any]:
         """The map of the model, see `inspection.model_map`."""
-        return model_map(self.model, self._pair, self.change)
+        return model_map(self.model, self._pair)
 
+    @_without_heads
     def inside(self, side: str, layer: int, place: int) -> dict[str, Any]:
         """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
-        found = inside(self.model, self._pair, side, layer, place, self.change)
+        found = inside(self.model, self._pair, side, layer, place)
         own, end = self.tokenizers.target, self.model.end_id
         return found | {
             "raised": [
@@ -250,9 +260,10 @@ class Explanation:
             ]
         }
 
+    @_without_heads
     def distribution(self, row: int) -> dict[str, Any]:
         """The log-probabilities of all tokens at a target position."""
-        with eval_mode(self.model) as device, probe(self.model, self.change):
+        with eval_mode(self.model) as device:
             features = self.model(self._pair.to(device))[0]
             if not 0 <= row < len(features):
                 raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
@@ -280,16 +291,6 @@ def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     sums = layers.sum(axis=-1, keepdims=True)
     found: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
     return found
-
-
-def intervention_of(translator: Translator, question: Question) -> Intervention:
-    """Switched-off heads and temperatures. Raises `UserError` for an unknown attention or head, and for a temperature
-    out of bounds."""
-    for value in (value for given in question.temperature.values() for value in given.values()):
-        if not MIN_TEMPERATURE <= value <= MAX_TEMPERATURE:
-            raise UserError(f"a temperature must be from {MIN_TEMPERATURE} to {MAX_TEMPERATURE}, not {value}")
-    off = {name: dict.fromkeys(heads, 0.0) for name, heads in question.off.items()}
-    return Intervention(head_factors(translator.model, off), head_factors(translator.model, question.temperature))
 
 
 def _forced(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -49,8 +49,6 @@ class Explain(Directed):
     """Tokens of a translation to inspect instead of the model's own."""
     off: dict[str, list[int]] = Field({})
     """Heads that are switched off: `decoder.0.cross: [1]`."""
-    temperature: dict[str, dict[int, float]] = Field({})
-    """Of single heads: `decoder.0.cross: {1: 0.5}`."""
     snapshot: int | None = Field(None, ge=0)
     """The model after so many updates, instead of the best one."""
 
@@ -196,7 +194,7 @@ async def file(call: Call, asked: File) -> Response:
     document = await asked.answer(call, "explain_whole")
     if asked.state:
         document["state"] = asked.state
-    if asked.prefix or asked.forced or asked.off or asked.temperature:
+    if asked.prefix or asked.forced or asked.off:
         before = await asked.plain(snapshot=asked.snapshot).answer(call, "explain")
         document["before"] = before["translation"]
     if asked.beside:
