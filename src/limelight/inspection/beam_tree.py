@@ -20,7 +20,7 @@ from torch import Tensor
 
 from limelight.batching.batch import pad_rows
 from limelight.decoding.engine import search_from
-from limelight.decoding.host import Integers, Numbers, Truths
+from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.search import Search
 from limelight.decoding.utf8 import Utf8
@@ -45,6 +45,7 @@ class TracedBeam(Search):
         """The tokens of each node, from the beginning."""
         self.active_nodes = [0] * self.width
         """The node of each active hypothesis."""
+        self._pruned_below = np.array([-np.inf])
         self.admit([request], np.array([0]))
 
     def advance(
@@ -60,7 +61,8 @@ class TracedBeam(Search):
             places = {(int(moved[0, place]), int(self.ids[0, place])): place for place in there}
         offered = zip(*(part[0].tolist() for part in self._offered), strict=True)
         for rank, (gain, parent, token) in enumerate(offered):
-            if gain + before[parent] == -np.inf:
+            total = float(gain + before[parent])
+            if total == -np.inf:
                 continue
             place = places.get((parent, token))
             number, origin = len(self.nodes), parents_of[parent]
@@ -68,18 +70,18 @@ class TracedBeam(Search):
             self.nodes.append(
                 candidate(self.target, token, gain, end=self.end_id)
                 | {"id": number, "token": token, "parent": origin, "step": len(self.paths[origin])}
-                | {"log_probability": float(gain + before[parent]), **self._became(rank, token, place, length)}
+                | {"log_probability": total, **self._became(rank, total, token, place, length)}
             )
             if place is not None:
                 self.active_nodes[place] = number
         return moved, decided
 
-    def _became(self, rank: int, token: int, place: int | None, length: int) -> dict[str, Any]:
+    def _became(self, rank: int, total: float, token: int, place: int | None, length: int) -> dict[str, Any]:
         """State and reason of the continuation with this rank."""
-        if self._kept[rank] == -np.inf:
+        if total < self._pruned_below[0]:
             return {"state": "pruned", "reason": "too far below the best to win"}
         if token == self.end_id and rank < self.width:
-            score = self.score(0, float(self._kept[rank]), length)
+            score = self.score(0, total, length)
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
         if token != self.end_id and place is not None:
             return {"state": "continued", "reason": f"number {place + 1} of {self.width} active hypotheses"}
@@ -93,9 +95,9 @@ class TracedBeam(Search):
         self._offered = super()._continuations(log_probabilities, active, ids)
         return self._offered
 
-    def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
-        self._kept = scores[0].copy()
-        super()._finish(slots, scores, parents, ends)
+    def _threshold(self, slots: Integers, best: Numbers) -> Numbers:
+        self._pruned_below = super()._threshold(slots, best)
+        return self._pruned_below
 
 
 def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list[Hypothesis], dict[str, Any]]:
