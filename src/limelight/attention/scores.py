@@ -47,7 +47,8 @@ class Score(nn.Module, ABC):
     """Base class of scores as modules. A score without weights needs only `compare`.
 
     Args:
-        query_size, key_size: widths of queries and keys.
+        query_size: width of the queries.
+        key_size: width of the keys.
         hidden: width of an inner layer.
     """
 

@@ -17,7 +17,7 @@ alike, and name the faults in `Translation.warnings`:
 At first the model reads variables, names and numbers as they are: it knows most of them, and they say something. For
 the faults in `SEARCHED` the sentence is searched once more, with a wider beam: with placeholders for its spans, and for
 numbers and signs if one was lost; without repetition if there was a loop. The translation with the least severe faults
-is kept. Samples, n-best lists and searches for given phrases only get warnings. docs/translation.md has the measured
+is kept. Samples, n-best lists and searches for given phrases only get warnings. docs/results.md has the measured
 effect of the checks.
 """
 
