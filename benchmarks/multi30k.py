@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 import torch
 import typer
+from sacrebleu import corpus_bleu
 
 from benchmarks.common import multi30k, report, run, table
 from limelight.config import override
-from limelight.evaluation import corpus_bleu, evaluate, score_by_length
+from limelight.evaluation import evaluate, score_by_length
 from limelight.formats import read_pairs
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import count_parameters
@@ -53,8 +54,8 @@ def main(
         references += [pair.target for pair in pairs]
         translations += found.translations
         # lower-cased and tokenized, as Wu et al. 2021 report 41.02; theirs are Moses' tokens, these sacreBLEU's `intl`
-        nearest = corpus_bleu(found.translations, references[-len(pairs) :], lowercase=True, tokenize="intl")
-        lowercase = corpus_bleu(found.translations, references[-len(pairs) :], lowercase=True).score
+        nearest = corpus_bleu(found.translations, [references[-len(pairs) :]], lowercase=True, tokenize="intl")
+        lowercase = corpus_bleu(found.translations, [references[-len(pairs) :]], lowercase=True).score
         scores[test] = {
             **found.to_dict(),
             **{"provenance": None, "bleu_lowercase": lowercase, "bleu_tokenized_lowercase": nearest.score},

@@ -60,7 +60,6 @@ STREAMS: dict[str, Make] = {
     "varied pairs": lambda folder, seed: stream_of(stores_in(folder), seed, sampling=0.3, rates=RATES),
     "labels": labels,
     "shuffled blocks": lambda _, seed: BlockStream(TEXT, tokens=21, block=5, seed=seed),
-    "continuous blocks": lambda _, seed: BlockStream(TEXT, tokens=21, block=5, seed=seed, continuous=True),
     "masked": lambda _, seed: test_masking.stream(seed=seed),
 }
 
@@ -90,13 +89,12 @@ def test_from_every_position_the_rest_is_the_same(make: Make, seed: int, tmp_pat
 
 
 def test_a_seed_and_an_epoch_are_an_order(make: Make, seed: int, tmp_path: Path) -> None:
-    """But for text that is read in order."""
     orders = set()
     for number, epoch in ((seed, 0), (seed, 1), (seed + 1, 0)):
         (folder := tmp_path / f"{number}-{epoch}").mkdir()
         found = taken(make(folder, number), 3, Position(epoch))
         orders.add(str([(batch.source.tolist(), batch.target_out.tolist()) for batch, _ in found]))
-    assert len(orders) == (1 if make is STREAMS["continuous blocks"] else 3)
+    assert len(orders) == 3
 
 
 def test_plans_tell_the_size_of_their_batches_and_an_epoch_their_number(make: Make, seed: int, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ def test_every_sentence_is_in_exactly_one_bucket(lengths):
 def test_a_bucket_has_the_scores_of_its_sentences():
     sources = ["a b", "a b c d e f g", "c d e", "x " * 33]
     hypotheses = ["one two three four", "five six seven eight", "one two three five", "nine"]
-    references = [["one two three four"], ["five six seven", "x"], ["one two three four six"], ["ten"]]
+    references = ["one two three four", "five six seven", "one two three four six", "ten"]
     first, second, *_, last = score_by_length(sources, hypotheses, references)
     chosen = [hypotheses[0], hypotheses[2]], [references[0], references[2]]
     assert (first.words, first.sentences) == ("1-5", 2)

@@ -2,15 +2,12 @@ import unicodedata
 
 import pytest
 import sacrebleu
-from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.evaluation import corpus_bleu, corpus_chrf
 
 HYPOTHESES = ["The lamp shines on the second row.", "Nobody LEAVES before the end, do they?", ""]
 REFERENCES = ["The lamp shines on the second row .", "Nobody leaves before the end, does he?", "Empty."]
-OTHERS = ["A lamp lights the second row.", "No one leaves before it ends.", "Nothing."]
-SENTENCES = st.lists(st.text("aAbB c.,", max_size=29), min_size=1, max_size=5)
 
 
 def test_bleu_is_sacrebleus_own_cased_and_13a():
@@ -27,23 +24,12 @@ def test_chrf_is_sacrebleus_own():
     assert metric.signature == f"nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:{sacrebleu.__version__}"
 
 
-def test_several_references_per_source():
-    grouped = [list(group) for group in zip(REFERENCES, OTHERS, strict=True)]
-    metric = corpus_bleu(HYPOTHESES, grouped)
-    assert metric.score == sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES, OTHERS]).score
-    assert metric.signature.startswith("nrefs:2|")
-    chrf = corpus_chrf(HYPOTHESES, grouped)
-    assert chrf.score == sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES, OTHERS]).score
-
-
 @pytest.mark.parametrize("score", [corpus_bleu, corpus_chrf])
 def test_what_cannot_be_scored_is_named(score):
     with pytest.raises(UserError, match="nothing to score"):
         score([], [])
-    with pytest.raises(UserError, match="3 translations cannot be scored against references for 2 sentences"):
+    with pytest.raises(UserError, match="3 translations cannot be scored against 2 references"):
         score(HYPOTHESES, REFERENCES[:2])
-    with pytest.raises(UserError, match="3 translations cannot be scored against references for 2 sentences"):
-        score(HYPOTHESES, [["a"], [], ["b"]])
 
 
 def test_a_tokenization_that_needs_more_says_what(monkeypatch):
@@ -69,6 +55,5 @@ SAME = [  # letters of Bengali, Vietnamese and Korean that have two spellings in
 def test_the_same_text_in_another_spelling_of_unicode_is_the_same(text, form):
     """The defect: output is NFC, references were taken as they stand in the file."""
     written, reference = unicodedata.normalize("NFC", text), unicodedata.normalize(form, text)
-    for hypotheses, references in (([written], [reference]), ([reference], [[written, "x"]])):
-        assert corpus_bleu(hypotheses, references).score == pytest.approx(100)
-        assert corpus_chrf(hypotheses, references).score == pytest.approx(100)
+    for score in (corpus_bleu, corpus_chrf):
+        assert score([written], [reference]).score == pytest.approx(100)

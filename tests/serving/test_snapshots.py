@@ -32,7 +32,7 @@ TEXT = "one two three"
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A translator with five snapshots, a language model, a masked model."""
     folder = tmp_path_factory.mktemp("runs")
-    go(tiny_run(folder / "pairs", max_steps=5, keep_snapshots=5, validate_every=2), folder / "run")
+    go(tiny_run(folder / "pairs", max_steps=5, keep_snapshots=5, validate_every=1), folder / "run")
     go(text_run(folder / "text", max_steps=2), folder / "writer")
     go(masked_run(folder / "masks", max_steps=2), folder / "filler")
     return folder

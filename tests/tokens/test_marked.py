@@ -114,13 +114,12 @@ def test_every_marked_text_survives_where_every_character_does(text: str) -> Non
 BPE = trained("bpe", byte_fallback=True)
 
 
-@pytest.mark.parametrize(("kind", "amount"), [("bpe", 0.5), ("unigram", 0.2)])
-def test_sampled_text_says_the_same(kind: str, amount: float) -> None:
-    tokenizer = trained(kind, byte_fallback=True)
+def test_sampled_text_says_the_same() -> None:
+    tokenizer = BPE
     texts = [f"{X}the house{Y}s of the {placeholder(number % 30)} cat sleeps" for number in range(60)]
-    rows = encode_marked_batch(tokenizer, texts, amount=amount, seed=3)
+    rows = encode_marked_batch(tokenizer, texts, amount=0.5, seed=3)
     assert [decode_marked(tokenizer, row) for row in rows] == texts
-    assert rows == encode_marked_batch(tokenizer, texts, amount=amount, seed=3)
+    assert rows == encode_marked_batch(tokenizer, texts, amount=0.5, seed=3)
     assert len({len(row) for row in rows}) > 1
 
 

@@ -1,31 +1,19 @@
-"""Model folders at several updates: when they are due, which stay, and that a run which was killed keeps the same."""
+"""Model folders at several updates: which stay, and that a run which was killed keeps the same."""
 
 import hashlib
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 import limelight
-from limelight.config import TrainingConfig
 from limelight.files import PARTIAL
 from limelight.storage.layout import SNAPSHOTS, WEIGHTS, find_snapshots
 from limelight.storage.weights import read_weights
-from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress
-from limelight.training.checkpoints.keep import is_snapshot_due, thinned
+from limelight.training.checkpoints.checkpoint import CHECKPOINTS
+from limelight.training.checkpoints.keep import thinned
 from tests.training.helpers import go, tiny_run
 from tests.training.interrupted import Killed, interruption, kill
-
-
-def due(updates: int, seconds: float = 1.0, **training: object) -> list[int]:
-    """The updates that are due, of which each takes so many seconds; an epoch has 300."""
-    config = SimpleNamespace(training=TrainingConfig(**training))
-    runs = (
-        SimpleNamespace(config=config, progress=Progress(step=step, seconds=seconds * step), epoch=300)
-        for step in range(1, updates + 1)
-    )
-    return [run.progress.step for run in runs if is_snapshot_due(run, run.progress.seconds - seconds)]
 
 
 def sums(run: Path) -> dict[int, str]:
@@ -35,18 +23,6 @@ def sums(run: Path) -> dict[int, str]:
         whole = b"".join(weights[name].numpy().tobytes() for name in sorted(weights))
         found[step] = hashlib.sha256(whole).hexdigest()
     return found
-
-
-@pytest.mark.parametrize(("steps", "count", "expected"), [
-    (1000, 4, [250, 500, 750, 1000]), (10, 4, [3, 5, 8, 10]), (3, 5, [1, 2, 3]), (7, 1, [7]), (9, 0, []),
-])  # fmt: skip
-def test_by_updates_they_are_spread_evenly(steps, count, expected):
-    assert due(steps, max_steps=steps, keep_snapshots=count) == expected
-
-
-def test_by_minutes_and_without_a_bound():
-    assert due(60, max_minutes=1, keep_snapshots=3) == [20, 40, 60]
-    assert due(1000, keep_snapshots=3) == [300, 600, 900]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13])
@@ -61,7 +37,7 @@ def test_those_that_stay_are_even(count):
 
 
 def test_each_is_a_model_folder_of_its_update(tmp_path):
-    config = tiny_run(tmp_path / "text", max_steps=6, keep_snapshots=3, average=1)
+    config = tiny_run(tmp_path / "text", max_steps=6, keep_snapshots=3, validate_every=2, average=1)
     go(config, tmp_path / "run")
     there = find_snapshots(tmp_path / "run")
     assert list(there) == [2, 4, 6]
@@ -80,7 +56,7 @@ def test_each_is_a_model_folder_of_its_update(tmp_path):
 @pytest.mark.parametrize(("moment", "count"), [("update", 6), ("model snapshot", 2), ("final", 1)])
 def test_a_run_that_was_killed_keeps_the_same_ones(tmp_path, moment, count):
     """Whatever was lost: the same updates, and bit for bit the same weights, as without the kill."""
-    config = tiny_run(tmp_path / "text", max_steps=8, keep_snapshots=4, checkpoint_every=3, validate_every=8,
+    config = tiny_run(tmp_path / "text", max_steps=8, keep_snapshots=4, checkpoint_every=3, validate_every=2,
                       bleu_sentences=0, best_by="loss", average=1)  # fmt: skip
     go(config, tmp_path / "whole")
     with interruption(moment, count, kill), pytest.raises(Killed):

@@ -24,6 +24,7 @@ FORMAT = 2
 """Format of `config.yaml`. Format 1, which had no format key, is also read."""
 RETIRED = {
     "training.processes",
+    "training.average_of",
     "augmentation.memory",
     "data.states",
     "data.train.column",

@@ -174,8 +174,8 @@ class TokensConfig(Section):
     joint: bool = True
     """One vocabulary for both languages (needed to tie source and target embeddings)."""
     sampling: float = Field(0.0, ge=0, lt=1)
-    """Subword sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020), or the smoothing of
-    unigram sampling (Kudo 2018). 0 always takes the best segmentation."""
+    """Subword sampling in training: the dropout probability of BPE merges (Provilkov et al. 2020). 0 always takes the
+    best segmentation; other kinds have only that."""
     byte_fallback: bool = True
     """Encode characters outside the vocabulary as bytes, so that no text is lost."""
 
@@ -277,11 +277,10 @@ class TrainingConfig(Section):
     keep_checkpoints: int = Field(3, ge=1)
     """Number of checkpoints that are kept."""
     keep_snapshots: int = Field(0, ge=0)
-    """Number of model folders under `RUN/snapshots/`, spread evenly over the run; 0 keeps none."""
+    """Number of model folders under `RUN/snapshots/`, made at validations and spread evenly over the run; 0
+    keeps none."""
     average: int = Field(5, ge=1)
     """Number of weight snapshots that the final model averages; 1 uses only the best one."""
-    average_of: Literal["last", "best"] = "last"
-    """Whether the last snapshots are averaged (as in the paper) or the best ones by validation."""
     log_every: int = Field(50, ge=1)
     """Updates between lines of the log."""
     loggers: tuple[str, ...] | None = Field(None, examples=["tensorboard", "wandb", "trackio"])

@@ -9,12 +9,11 @@ from limelight.config import Direction, find_direction
 from limelight.errors import UserError, counted
 from limelight.evaluation.metrics import (
     Metric,
-    References,
+    bleu_metric,
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
     find_metric,
-    require_scorable,
 )
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import Figures, LengthBucket, files_of, provenance_lines, score_by_length, versions
@@ -86,7 +85,6 @@ def evaluate(
     translator: Translator,
     pairs: Sequence[Pair],
     *,
-    references: References | None = None,
     tokenize: str | None = None,
     metrics: Sequence[str] = (),
     direction: Direction | None = None,
@@ -95,20 +93,17 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources of `pairs` with `translate`, and score the result.
 
-    `references` gives one or more references per pair instead of its target. `tokenize` is BLEU's, see `corpus_bleu`;
-    by default `choose_tokenization` chooses it. `metrics` are names of `find_metric`. `origin` adds to the provenance
-    what only the caller knows: the model's folder, the seed. `direction` is one of those of a model that has several.
-    `options` are those of `translate`, with its defaults.
+    `tokenize` is BLEU's, see `corpus_bleu`; by default `choose_tokenization` chooses it. `metrics` are names of
+    `find_metric`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction`
+    is one of those of a model that has several. `options` are those of `translate`, with its defaults.
 
-    Raises `UserError` if there is nothing to evaluate or the counts differ.
+    Raises `UserError` if there is nothing to evaluate.
     """
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no pairs")
-    sources = [pair.source for pair in pairs]
-    if references is None:
-        references = [pair.target for pair in pairs]
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     tokenize = tokenize or choose_tokenization(references)
-    require_scorable(len(sources), references, tokenize)
+    bleu_metric(tokenize)  # raises before any work
     further = {name: find_metric(name) for name in metrics}
     source_lang, target_lang = direction or ("", "")
     asked: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **options}

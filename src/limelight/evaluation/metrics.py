@@ -10,7 +10,6 @@ normalization, a translation equal to its reference may score near 0 in Vietname
 import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from sacrebleu.metrics import BLEU, CHRF, TER
@@ -24,19 +23,16 @@ SAMPLE = 2000
 KANA_SHARE = 0.05
 """Minimum share of kana in Japanese, which is about half kana; Chinese text contains at most some Japanese names."""
 
-References = Sequence[str] | Sequence[Sequence[str]]
-"""One reference for each hypothesis, or a sequence of one or more."""
-
 TOKENIZATIONS = ("13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none")
 """sacreBLEU's tokenizations that download nothing."""
 
 
-def choose_tokenization(references: References) -> str:
+def choose_tokenization(references: Sequence[str]) -> str:
     """BLEU's tokenization for the script of most letters of the references: `13a` for scripts with spaces.
 
     Morphemes need a package; without it Japanese is scored by characters, and Korean, which has spaces, by `13a`.
     """
-    count = count_scripts(map(_first, references[:SAMPLE]))
+    count = count_scripts(references[:SAMPLE])
     if 2 * count["hangul"] > count["letters"]:
         return "ko-mecab" if is_available("ko-mecab") else "13a"
     if 2 * count["unspaced"] <= count["letters"]:
@@ -56,44 +52,39 @@ class Metric(NamedTuple):
     """The signature: number of references, case, tokenization, smoothing, version."""
 
 
-def corpus_bleu(
-    hypotheses: Sequence[str], references: References, *, lowercase: bool = False, tokenize: str = "13a"
-) -> Metric:
+def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a") -> Metric:
     """BLEU (Papineni et al. 2002) over the whole corpus as in sacreBLEU: up to 4-grams, exponential smoothing.
 
-    `references[i]` is the reference of `hypotheses[i]`, or a sequence of references; their number may differ between
-    sentences. `lowercase` ignores case (signature `case:lc`). `tokenize` is one of `TOKENIZATIONS`; `13a` is for
-    languages written with spaces.
+    `references[i]` is the reference of `hypotheses[i]`. `tokenize` is one of `TOKENIZATIONS`; `13a` is for languages
+    written with spaces.
 
     Raises `UserError` if there is nothing to score, if the counts differ, and for an unknown tokenization.
     """
-    return _corpus_score("BLEU", bleu_metric(tokenize, lowercase=lowercase), hypotheses, references)
+    return _corpus_score("BLEU", bleu_metric(tokenize), hypotheses, references)
 
 
-def corpus_chrf(hypotheses: Sequence[str], references: References) -> Metric:
+def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
     """chrF2 (Popović 2015) over the whole corpus: F-score of character n-grams up to 6, with recall weighted twice.
 
-    References as in `corpus_bleu`. It needs no word boundaries, so it is also suitable for scripts without spaces.
+    It needs no word boundaries, so it is also suitable for scripts without spaces.
 
     Raises `UserError` if there is nothing to score or the counts differ.
     """
     return _corpus_score("chrF", CHRF(), hypotheses, references)
 
 
-def _corpus_score(name: str, metric: Any, hypotheses: Sequence[str], references: References) -> Metric:
-    streams = _reference_streams(len(hypotheses), references)
-    return Metric(name, metric.corpus_score(nfc(hypotheses), streams).score, str(metric.get_signature()))
+def _corpus_score(name: str, metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
+    if not hypotheses:
+        raise UserError("there is nothing to score: the list of translations is empty")
+    if len(hypotheses) != len(references):
+        raise UserError(f"{len(hypotheses)} translations cannot be scored against {len(references)} references")
+    score = metric.corpus_score(nfc(hypotheses), [nfc(references)]).score
+    return Metric(name, score, str(metric.get_signature()))
 
 
 def sentence_chrf(translation: str, reference: str) -> float:
     """chrF2 of one sentence, from 0 to 100."""
     return CHRF().sentence_score(nfc([translation])[0], nfc([reference])).score
-
-
-def require_scorable(sentences: int, references: References, tokenize: str = "13a") -> None:
-    """Raise the `UserError` that scoring this many translations would raise, before they are made."""
-    _reference_streams(sentences, references)
-    bleu_metric(tokenize)
 
 
 def is_available(tokenize: str) -> bool:
@@ -105,33 +96,15 @@ def is_available(tokenize: str) -> bool:
     return True
 
 
-def bleu_metric(tokenize: str, *, lowercase: bool = False) -> BLEU:
+def bleu_metric(tokenize: str) -> BLEU:
     """sacreBLEU's BLEU. Raises `UserError` for a tokenization that cannot be used."""
     if tokenize not in TOKENIZATIONS:
         raise UserError(f"tokenize={tokenize!r} is not a tokenization for BLEU; choose from {', '.join(TOKENIZATIONS)}")
     try:
         # force: only silences the warning that hypotheses look tokenized, which would be printed at every validation.
-        return BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+        return BLEU(tokenize=tokenize, force=True)
     except (RuntimeError, AssertionError) as error:  # not installed, or an incompatible dictionary
         raise UserError(f"tokenize={tokenize!r} needs more than is installed: {' '.join(str(error).split())}") from None
-
-
-def _reference_streams(sentences: int, references: References) -> list[list[str | None]]:
-    """References as sacreBLEU expects them: all first references, then all second ones, with None for missing ones."""
-    if not sentences:
-        raise UserError("there is nothing to score: the list of translations is empty")
-    groups = [nfc([each] if isinstance(each, str) else each) for each in references]
-    if len(groups) != sentences or not all(groups):
-        raise UserError(
-            f"{sentences} translations cannot be scored against references for {sum(map(bool, groups))} sentences: "
-            "give each translation its reference, or a list of its references"
-        )
-    return [list(stream) for stream in zip_longest(*groups)]
-
-
-def _first(reference: str | Sequence[str]) -> str:
-    """The only reference, or the first of several."""
-    return reference if isinstance(reference, str) else next(iter(reference), "")
 
 
 def nfc(texts: Sequence[str]) -> list[str]:
@@ -146,10 +119,9 @@ SACREBLEU: dict[str, Any] = {"chrf++": CHRF(word_order=2), "ter": TER()}
 """chrF++ (Popović 2017), and TER (Snover et al. 2006; lower is better)."""
 
 
-def find_metric(name: str) -> Callable[[Sequence[str], References], Metric]:
-    """One of `SACREBLEU`, or of `METRICS`, which take one reference for each hypothesis. Raises `UserError` for an
-    unknown name."""
+def find_metric(name: str) -> Callable[[Sequence[str], Sequence[str]], Metric]:
+    """One of `SACREBLEU`, or of `METRICS`. Raises `UserError` for an unknown name."""
     if name in SACREBLEU:
         return partial(_corpus_score, name, SACREBLEU[name])
     score = METRICS.find(name)
-    return lambda outputs, references: Metric(name, score(outputs, [*map(_first, references)]), f"metric:{name}")
+    return lambda outputs, references: Metric(name, score(outputs, references), f"metric:{name}")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
-from limelight.evaluation.metrics import References, corpus_bleu, corpus_chrf
+from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.text.pair import Pair
 from limelight.text.words import count_words
 
@@ -82,7 +82,7 @@ class LengthBucket:
 
 
 def score_by_length(
-    sources: Sequence[str], hypotheses: Sequence[str], references: References, *, tokenize: str = "13a"
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a"
 ) -> tuple[LengthBucket, ...]:
     """BLEU and chrF of sentences grouped by source length; every sentence is in exactly one bucket. In scripts without
     spaces each letter counts as a word. Empty sources get a bucket if there are any."""

@@ -62,11 +62,11 @@ class FileTokenizer(Pieces, ABC):
         return [self.encode(text) for text in texts]
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` if `amount` is 0. Raises `UserError` for another amount: a text has only one segmentation."""
+        """`encode_batch` if `amount` is 0. Raises `UserError` for another amount: only BPE is sampled."""
         if amount != 0:
             raise UserError(
-                f"tokens.sampling is {amount}, but tokens.kind={self.kind} has only one segmentation; set it to 0, "
-                "or tokens.kind to bpe or unigram"
+                f"tokens.sampling is {amount}, but tokens.kind={self.kind} is not sampled; set it to 0, or tokens.kind "
+                "to bpe"
             )
         return self.encode_batch(texts)
 

@@ -15,7 +15,7 @@ import sentencepiece
 
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
-from limelight.tokens.sampling import BpeDropout, UnigramSampling, sample_rows
+from limelight.tokens.sampling import BpeDropout, sample_rows
 from limelight.tokens.sentencepiece_file import parsed
 from limelight.tokens.tokenizer import (
     END,
@@ -86,9 +86,7 @@ class SentencePieceTokenizer(FileTokenizer):
         fixed = [is_alone or number == UNKNOWN for number, is_alone in enumerate(self._alone)]
         for number in range(count):
             fixed[number] |= processor.is_byte(number)
-        self._sampling: BpeDropout | UnigramSampling = (
-            BpeDropout(self._pieces, fixed) if kind == "bpe" else UnigramSampling(processor, self._pieces, fixed)
-        )
+        self._dropout = BpeDropout(self._pieces, fixed)
 
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id. `encode_batch` calls it for each text: for a list, the
@@ -99,15 +97,17 @@ class SentencePieceTokenizer(FileTokenizer):
         """A random segmentation of each text; a pure function of its arguments, in any process.
 
         Args:
-            amount: 0 is `encode_batch`. BPE: the probability with which each merge is dropped (BPE-dropout, Provilkov
-                et al. 2020; 0.1 in the paper). Unigram: the exponent alpha of the segmentations' probabilities (Kudo
-                2018, section 3.2; 0.2 there): the larger, the closer to the best segmentation.
+            amount: the probability with which each merge is dropped (BPE-dropout, Provilkov et al. 2020; 0.1 in the
+                paper); 0 is `encode_batch`.
             seed: any integer.
+
+        Raises:
+            UserError: another amount than 0 for a unigram vocabulary.
         """
+        if amount == 0 or self.kind != "bpe":
+            return super().encode_sampled(texts, amount=amount, seed=seed)
         rows = self.encode_batch(texts)
-        if amount == 0:
-            return rows
-        return sample_rows(rows, self._begins, self._alone, self._sampling.draws(amount, seed))
+        return sample_rows(rows, self._begins, self._alone, self._dropout.draws(amount, seed))
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are

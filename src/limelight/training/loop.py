@@ -14,7 +14,6 @@ from limelight.training.checkpoints.keep import (
     drop_later_snapshots,
     drop_snapshots,
     finish_model,
-    is_snapshot_due,
     keep_model_snapshot,
     keep_snapshot,
     save_if_best,
@@ -63,16 +62,12 @@ def run_training(run: Run) -> str:
                 _validate_if_due(run)
                 if _is_over(run, first):
                     break
-                before = run.progress.seconds
                 signal = _one_update(run, batches)
-                if is_snapshot_due(run, before):
-                    keep_model_snapshot(run)
                 if run.progress.step % training.checkpoint_every == 0:
                     _save(run)
                 if signal:
                     raise Stopped(signal)
             _validate_if_due(run)
-        keep_model_snapshot(run)
         _first_does(run, finish_model)
     except Stopped:
         run.progress.seconds = run.clock.seconds()
@@ -225,12 +220,13 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
 
 
 def _validate(run: Run) -> None:
-    """Validate, keep a snapshot for averaging, and save the model if it is the best so far."""
+    """Validate, keep the weights for averaging and as a model, and save the model if it is the best so far."""
     progress, began = run.progress, run.clock.seconds()
     seen = validate(run)
     score = score_of(run, seen)
     if progress.step:
         progress.snapshots = keep_snapshot(run, score)
+        keep_model_snapshot(run)
     _count_gain(run, seen, score)
     save_if_best(
         run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"

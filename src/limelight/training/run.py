@@ -50,7 +50,7 @@ from limelight.training.tasks.translation import Translation
 MAY_CHANGE = {
     "max_steps", "max_minutes", "fit_to_budget", "schedule", "learning_rate", "warmup", "decay_steps", "patience",
     "patience_epochs", "validate_every", "validate_epochs", "checkpoint_every", "keep_checkpoints", "log_every",
-    "threads", "device", "data_workers", "average", "average_of", "keep_snapshots",
+    "threads", "device", "data_workers", "average", "keep_snapshots",
     "compile", "deterministic", "loggers",
 }  # fmt: skip
 """Settings of `training` that may change when a run is resumed; all of `decoding` and `data.on_doubt` may, too."""

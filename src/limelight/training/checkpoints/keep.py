@@ -19,7 +19,6 @@ from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.optimization.schedule import last_second, validation_interval
 from limelight.training.parent import parent_card
 from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
@@ -48,9 +47,7 @@ def keep_snapshot(run: Run, score: float) -> dict[str, float]:
     name = f"step-{run.progress.step:08d}.safetensors"
     save_weights(place / name, named_weights(run.model))
     scores = {**run.progress.snapshots, name: score}
-    by_best = run.config.training.average_of == "best"
-    order = sorted(scores, key=lambda each: (scores[each] if by_best else 0.0, each))
-    return {each: scores[each] for each in sorted(order[-run.config.training.average :])}
+    return {each: scores[each] for each in sorted(scores)[-run.config.training.average :]}
 
 
 def drop_snapshots(run: Run) -> None:
@@ -105,6 +102,7 @@ def _write_model(run: Run, folder: Path, notes: dict[str, str]) -> str:
 def finish_model(run: Run) -> None:
     """At the end of a run, validate its last weights and the average of its snapshots, and save each that is at least
     as good as the best so far. The weights being trained are always restored."""
+    keep_model_snapshot(run)
     snapshots = run.progress.snapshots
     if run.progress.step != run.progress.validated_step:
         seen = _validate_last(run, f"update {run.progress.step}")
@@ -129,23 +127,6 @@ def _validate_last(run: Run, made_from: str) -> Validation | None:
 
 
 # --- model folders of a run at several updates: `RUN/snapshots/update-00000100/` (`training.keep_snapshots`) ---
-# When they are due depends only on the bounds of the run, so a resumed run keeps the same ones.
-
-
-def is_snapshot_due(run: Run, before: float) -> bool:
-    """Whether to keep the last update, which lasted from `before` to `progress.seconds` of training time.
-
-    Each bound of the run is divided into `keep_snapshots` equal parts, and the update that completes a part is due.
-    Without a bound an update with a validation is.
-    """
-    training, progress = run.config.training, run.progress
-    ways = ((progress.step - 1, progress.step, training.max_steps), (before, progress.seconds, last_second(training)))
-    parts = [
-        int(training.keep_snapshots * time / bound) for *times, bound in ways if bound is not None for time in times
-    ]
-    return parts[::2] != parts[1::2] if parts else progress.step % validation_interval(training, run.epoch) == 0
-
-
 def thinned(steps: Iterable[int], count: int) -> list[int]:
     """At most `count` of these updates, in ascending order: as evenly spaced as possible, always including the last.
 
@@ -160,13 +141,13 @@ def thinned(steps: Iterable[int], count: int) -> list[int]:
 
 
 def keep_model_snapshot(run: Run) -> None:
-    """Write a snapshot of the model, and remove those that `thinned` drops. Only the first process writes.
+    """Write a snapshot of the model, and remove those that `thinned` drops.
 
     Folders are written atomically. Raises `OSError` or `RunError` with the path if one cannot be written.
     """
     step, count = run.progress.step, run.config.training.keep_snapshots
     there = find_snapshots(run.folder)
-    if not run.group.is_first or not count or not step or step in there:  # the last update may also complete a part
+    if not count or not step or step in there:  # the last update may have been validated before
         return
     notes = {"step": str(step), "made_from": f"update {step}"}
     write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", lambda partial: _write_model(run, partial, notes))

@@ -24,10 +24,10 @@ from limelight.config import (
 from limelight.errors import UserError
 from limelight.evaluation.metrics import (
     METRICS,
+    bleu_metric,
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
-    require_scorable,
 )
 from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence, require_room
@@ -65,7 +65,7 @@ class ValidSet:
         if self.chosen:
             references = [pair.target for pair in pairs]
             self.tokenize = config.training.bleu_tokenize or choose_tokenization(references)
-            require_scorable(len(references), references, self.tokenize)
+            bleu_metric(self.tokenize)  # raises before any work
             some = f"{len(self.chosen):,} of {len(pairs):,} sentences"
             self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {some}"
         self.batches = validation_batches(
