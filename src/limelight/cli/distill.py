@@ -129,7 +129,7 @@ def _write(job: Job, survey: Survey, translator: Translator, made_of: dict[str, 
             went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
             display.say(f"{job.output}: {went_on} {total:,} lines")
             begun = True
-        display.count("line", tally.inputs, total, f"{tally.tokens_per_second:,.0f} tokens/s")
+        display.count("line", tally.inputs, total)
 
     with Display(quiet=quiet) as display:
         values = synthesize(job, survey, translator, made_with=made_of, show=follow)

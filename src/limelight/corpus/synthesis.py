@@ -7,8 +7,7 @@ interrupted.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
@@ -155,18 +154,8 @@ class Tally:
     """Counts of the work so far."""
 
     inputs: int = 0
-    translated: int = 0
-    """Number of texts that were translated."""
     pairs: int = 0
-    tokens: int = 0
-    """Target tokens of the best translations, end tokens not counted."""
-    seconds: float = 0.0
     left_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
-
-    @property
-    def tokens_per_second(self) -> float:
-        """Target tokens per second of translation, selection and writing."""
-        return self.tokens / self.seconds if self.seconds else 0.0
 
 
 def report_path(output: Path) -> Path:
@@ -177,13 +166,9 @@ def report_path(output: Path) -> Path:
 def report_table(values: Mapping[str, Any]) -> str:
     """The report as lines of plain text."""
     lines = [f"{values['output']}: {counted(values['pairs'], 'pair')} from {counted(values['inputs'], 'input')}"]
-    for reason, words in REASONS.items():
-        if values["left_out"][reason]:
-            lines.append(f"  left out {values['left_out'][reason]:,}: {words}")
-    if values["unreadable"]:
-        lines.append(f"  skipped {values['unreadable']:,}: the line cannot be read")
-    speed = f"{values['tokens']:,} tokens in {values['seconds']:.1f} s, {values['tokens_per_second']:,.0f} tokens/s"
-    lines.append(f"  {counted(values['translated'], 'text')} translated: {speed}")
+    left_out = [(values["left_out"][reason], words) for reason, words in REASONS.items()]
+    left_out.append((values["unreadable"], "the line cannot be read"))
+    lines += [f"  left out {count:,}: {words}" for count, words in left_out if count]
     return "\n".join(lines)
 
 
@@ -210,35 +195,33 @@ def synthesize(
         return former
     with output.open() as parts:
         tally = Tally(**parts.read(len(parts) - 1)["tally"]) if len(parts) else Tally()
-        filters, inputs = _Filters(job, translator), job.inputs()
+        fault_of_input, inputs = _input_filter(job, translator), job.inputs()
         for text in islice(inputs, tally.inputs):
-            filters.is_new(text)
+            fault_of_input(text)
         show(tally, surveyed.total)
         while chunk := list(islice(inputs, job.chunk)):
-            began = time.perf_counter()
-            wanted, lines = filters.wanted(chunk, tally), list[str]()
+            faults = [fault_of_input(text) for text in chunk]
+            wanted = [text for text, reason in zip(chunk, faults, strict=True) if not reason]
+            lines = list[str]()
             for text, found in zip(wanted, _translate(job, translator, wanted, len(parts)), strict=True):
                 translation = one_column(found.text)
-                tally.translated += 1
-                tally.tokens += len(found.tokens)
                 ratio = job.max_length_ratio
-                if reason := fault(text, translation, finished=found.finished, max_length_ratio=ratio):
-                    tally.left_out[reason] += 1
-                else:
+                faults.append(fault(text, translation, finished=found.finished, max_length_ratio=ratio))
+                if not faults[-1]:
                     pair = (text, translation) if job.writes == "target" else (translation, text)
                     lines.append("\t".join(pair) + "\n")
+            for reason in filter(None, faults):
+                tally.left_out[reason] += 1
             tally.inputs += len(chunk)
             tally.pairs += len(lines)
-            tally.seconds += time.perf_counter() - began
             parts.append({"lines": "".join(lines), "tally": asdict(tally)})
             show(tally, surveyed.total)
         if tally.inputs != surveyed.total:
             raise RunError(
                 f"the text changed while it was read: it had {surveyed.total:,} lines, then {tally.inputs:,}"
             )
-        rounded = {"seconds": round(tally.seconds, 3), "tokens_per_second": round(tally.tokens_per_second, 1)}
         about = {"output": job.output.name, "unreadable": surveyed.unreadable, "versions": versions()}
-        values = {**asdict(tally), **rounded, **about}
+        values = {**asdict(tally), **about}
         return output.finish(parts, values, lambda path: join(parts, "lines", path, job.output.suffix.lower()))
 
 
@@ -256,38 +239,25 @@ def _settings(job: Job, translator: Translator) -> dict[str, Any]:
     }
 
 
-class _Filters:
-    """The filters of inputs."""
+def _input_filter(job: Job, translator: Translator) -> Callable[[str], str]:
+    """A function that returns the first of `REASONS` for which an input is not translated, and is called with all
+    inputs in their order."""
+    seen: set[int] = set()
+    """Hashes of 64 bits: for n texts the probability of any false match is about n^2 / 2^65."""
+    source, longest = translator.towards(job.direction).source, longest_sequence(translator.model)
 
-    def __init__(self, job: Job, translator: Translator) -> None:
-        self._seen: set[int] = set()
-        """Hashes of 64 bits: for n texts the probability of any false match is about n^2 / 2^65."""
-        self._max_characters, self._longest = job.max_characters, longest_sequence(translator.model)
-        self._source = translator.towards(job.direction).source
+    def fault_of_input(text: str) -> str:
+        count = len(seen)
+        seen.add(int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
+        if not text:
+            return "blank"
+        if len(seen) == count:
+            return "duplicate"
+        if len(text) > job.max_characters or (longest is not None and len(source.encode(text)) >= longest):
+            return "too_long"
+        return ""
 
-    def is_new(self, text: str) -> bool:
-        """Whether no input before is the same text."""
-        count = len(self._seen)
-        self._seen.add(int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()))
-        return len(self._seen) > count
-
-    def wanted(self, chunk: Sequence[str], tally: Tally) -> list[str]:
-        """The inputs that are translated; the others are counted."""
-        kept = []
-        for text in chunk:
-            is_new = self.is_new(text)
-            if reason := "blank" if not text else "duplicate" if not is_new else self._too_long(text):
-                tally.left_out[reason] += 1
-            else:
-                kept.append(text)
-        return kept
-
-    def _too_long(self, text: str) -> str:
-        """The reason if a text is too long for the job or for the model's learned positions."""
-        fits = len(text) <= self._max_characters and (
-            self._longest is None or len(self._source.encode(text)) < self._longest
-        )
-        return "" if fits else "too_long"
+    return fault_of_input
 
 
 def _translate(job: Job, translator: Translator, texts: list[str], chunk: int) -> list[Translation]:

@@ -50,10 +50,9 @@ def test_each_input_is_translated_once_and_in_its_order(text: Path, tmp_path: Pa
     pairs = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
     kept = [line for line in wanted if line.split() != line.split()[::-1]]  # those that read alike are copies
     assert pairs == [[" ".join(line.split()[::-1]), line] for line in kept]
-    assert (report["inputs"], report["translated"], report["pairs"]) == (103, len(wanted), len(kept))
+    assert (report["inputs"], report["pairs"]) == (103, len(kept))
     assert report["left_out"]["duplicate"] == 100 - len(wanted)
     assert report["left_out"]["blank"] == 3
-    assert report["tokens"] == sum(len(line.split()) for line in wanted)
 
 
 def test_every_reason_is_counted_and_every_input_has_one_or_a_pair(tmp_path: Path) -> None:
@@ -66,8 +65,7 @@ def test_every_reason_is_counted_and_every_input_has_one_or_a_pair(tmp_path: Pat
     table = report_table(report)
     assert table.startswith("out.tsv: 2 pairs from 10 inputs\n  left out 1: the input is blank\n")
     assert all(f"left out 1: {words}" in table for words in REASONS.values())
-    assert "skipped 1: the line cannot be read" in table
-    assert "7 texts translated: " in table
+    assert "left out 1: the line cannot be read" in table
 
 
 def test_the_report_stands_beside_the_corpus_and_says_where_it_comes_from(text: Path, tmp_path: Path) -> None:
@@ -96,10 +94,7 @@ def test_killed_at_any_step_it_goes_on_to_the_same_bytes(sampling: Sampling | No
         report = made(job, Parrot(log))
         assert (tmp_path / "out.tsv.gz").read_bytes() == (tmp_path / "whole.tsv.gz").read_bytes(), step
         assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.tsv.gz", "out.tsv.gz.json"]
-        changing = ("seconds", "tokens_per_second", "output")
-        assert {name: value for name, value in report.items() if name not in changing} == {
-            name: value for name, value in expected.items() if name not in changing
-        }
+        assert report == expected | {"output": "out.tsv.gz"}
         again = Counter(log.read_text().splitlines())
         assert again.keys() == set(filter(None, map(str.strip, text.read_text().splitlines())))
         assert again.total() - len(again) <= job.chunk  # at most one chunk twice
