@@ -2,11 +2,11 @@
 
     python -m benchmarks.pairing --data DATA [--model RUN]
 
-DATA holds folders of parallel text (`NAME.train.tsv.gz`). Each document has pairs in a random order, in paragraphs of
-several sentences; 7 % of the sentences are missing on either side, and 3 % of the pairs are merged with the next one on
-either side (2-1, 1-2). In damaged documents stretches of up to 60 sentences of other text are inserted on both sides,
-too. A pair is right if both of its texts are exactly those of a known pair; of 2-1 and 1-2, if all parts are there.
-With a model each document is paired with and without it.
+DATA holds folders of parallel text (`NAME.train.tsv.gz`). Each document has pairs in a random order; 7 % of the
+sentences are missing on either side, and 3 % of the pairs are merged with the next one on either side (2-1, 1-2). In
+damaged documents stretches of up to 60 sentences of other text are inserted on both sides, too. A pair is right if both
+of its texts are exactly those of a known pair; of 2-1 and 1-2, if all parts are there. With a model each document is
+paired with and without it.
 """
 
 import gzip
@@ -99,13 +99,13 @@ def _made(random: Random, rows: Sequence[tuple[str, str]], size: int, blocks: in
     drawn = random.sample(rows, min(2 * size, len(rows)))
     rows, others = drawn[: len(drawn) // 2], drawn[len(drawn) // 2 :]
     foreign = {random.randrange(len(rows)) for _ in range(blocks)}
-    made, paragraph, number = Made([], [], set()), 0, 0
+    made, number = Made([], [], set()), 0
     while number < len(rows):
-        paragraph += random.random() < 0.2
+        random.random()
         if number in foreign:
             for side, sentences in enumerate(made[:2]):
                 for _ in range(random.randrange(10, 60)):
-                    sentences.append(Sentence(random.choice(others)[side], 0, -number))
+                    sentences.append(Sentence(random.choice(others)[side], 0))
         kind, (source, target) = random.random(), rows[number]
         begins = len(made.source), len(made.target)
         counts = (kind >= 0.07, not 0.07 <= kind < 0.14)
@@ -118,8 +118,8 @@ def _made(random: Random, rows: Sequence[tuple[str, str]], size: int, blocks: in
             sides[one] = [f"{sides[one][0].rstrip('.')}, {sides[one][1]}"]
         else:
             sides = [[source] * counts[0], [target] * counts[1]]
-        made.source.extend(Sentence(text, 0, paragraph) for text in sides[0])
-        made.target.extend(Sentence(text, 0, paragraph) for text in sides[1])
+        made.source.extend(Sentence(text, 0) for text in sides[0])
+        made.target.extend(Sentence(text, 0) for text in sides[1])
         if all(counts):
             made.known.add((begins, (int(counts[0]), int(counts[1]))))
         number += 1

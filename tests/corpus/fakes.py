@@ -35,7 +35,7 @@ def open_fake(settings: str, number: int = 0) -> Translate:
         def outcome(number: int, text: str) -> Outcome:
             if REFUSE in text:
                 return f"text {number}: it is too long"
-            return Done([said(text)], ["loop"] if "loop" in text else [], 0.1 if "unsure" in text else 0.9)
+            return Done([said(text)], ["loop"] if "loop" in text else [])
 
         return [outcome(number, text) for number, text in enumerate(texts, start=first)]
 

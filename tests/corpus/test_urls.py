@@ -52,7 +52,7 @@ def test_it_is_translated_and_resumed_as_a_folder_is(folder: Path, tmp_path: Pat
     job = job_of(folder, tmp_path / "out")
     object.__setattr__(job, "inputs", (f"file://{folder}",))
     report = run(job)
-    assert (report.files, report.counts.read, report.counts.written) == (3, 4, 4)
+    assert (report.files, report.counts["read"], report.counts["written"]) == (3, 4, 4)
     assert (tmp_path / "out" / "a.txt").read_text() == "".join(f"{said(text)}\n" for text in ("one", "two"))
     assert run(job).former == 3
     assert not list((tmp_path / "out" / ".shards").rglob("*.txt"))  # the copies

@@ -78,7 +78,7 @@ def test_actors_give_the_text_of_processes(model: str, given: Path, tmp_path: Pa
     report = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
     run(Processes(settings(model), shares=True), given, tmp_path / "processes")
     assert texts_of(tmp_path / "ray") == texts_of(tmp_path / "processes") != {}
-    assert (report.counts.read, report.counts.written, report.ended) == (50, 50, 0)
+    assert (report.counts["read"], report.counts["written"], report.ended) == (50, 50, 0)
     again = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
     assert (again.former, again.new) == (2, 0)
 
@@ -108,7 +108,7 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
     lines = (given / "0.txt").read_text().splitlines()
     found = (tmp_path / "out" / "0.txt").read_text().splitlines()
     assert found == ["" if line.endswith(" 7") else line.upper() for line in lines]
-    assert (report.counts.written, report.counts.skipped) == (24, 1)
+    assert (report.counts["written"], report.counts["skipped"]) == (24, 1)
     assert report.ended >= 4
     [left_out] = (tmp_path / "out" / "0.txt.skipped.jsonl").read_text().splitlines()
     assert json.loads(left_out)["line"] == 8
@@ -132,7 +132,7 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
     plain = tmp_path / "in" / "a.txt"
     plain.write_text("".join(f"{row['text'] or ''}\n" for row in rows))
     report = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
-    assert (report.counts.read, report.counts.written, report.counts.skipped) == (50, 49, 1)
+    assert (report.counts["read"], report.counts["written"], report.counts["skipped"]) == (50, 49, 1)
     found = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
     expected = [{**row, "translation": text} for row, text in zip(rows, translations, strict=True)]
@@ -150,6 +150,6 @@ def test_parquet_that_was_interrupted_goes_on(model: str, tmp_path: Path, monkey
             run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out" / "a.parquet").exists()
     again = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
-    assert (again.new, again.counts.read) == (0, 25)
+    assert (again.new, again.counts["read"]) == (0, 25)
     tables = [parquet.read_table(tmp_path / name / "a.parquet") for name in ("out", "whole")]
     assert tables[0] == tables[1]

@@ -47,26 +47,21 @@ def test_formats_that_can_be_imported(tmp_path: Path) -> None:
         found = recognize(path)
         assert found is not None
         assert found.format == format_
-        with pytest.raises(UserError, match=rf"this is .*{format_}.*; `limelight import {path} -o NEW` makes a model"):
+        with pytest.raises(UserError, match=rf"this is .*{format_}.*; `limelight import {path} -o NEW` makes one"):
             find_model(path)
 
 
-def test_formats_that_are_only_known(tmp_path: Path) -> None:
-    paths = [
-        write(tmp_path, f"{number}/{name}", b"x").parent for number, name in enumerate(("a.onnx", "a.pt", "a.index"))
-    ]
-    for path in (*paths, zipped(tmp_path / "a.bin", "archive/data.pkl")):
-        found = recognize(path)
-        assert found is not None
-        assert found.format is None
-    with pytest.raises(UserError, match=r"this is an ONNX model, not a model folder$"):
-        find_model(tmp_path / "0")
+def test_a_known_format_without_a_reader_is_answered_with_the_formats_that_have_one(tmp_path: Path) -> None:
+    write(tmp_path, "a/a.onnx", b"x")
+    with pytest.raises(UserError, match=r"not a run or model folder: .*`limelight import` reads Argos packages"):
+        find_model(tmp_path / "a")
 
 
 def test_nothing_else_is_taken_for_a_model(tmp_path: Path) -> None:
     write(tmp_path, "text/a.txt", b"text")
     write(tmp_path, "broken/config.json", b"{" * 1000)
     write(tmp_path, "empty/model.bin", b"")
-    assert [recognize(tmp_path / name) for name in ("text", "text/a.txt", "broken", "empty")] == [None] * 4
+    zipped(tmp_path / "a.bin", "archive/data.pkl")  # a PyTorch checkpoint
+    assert {recognize(tmp_path / name) for name in ("text", "text/a.txt", "broken", "empty", "a.bin")} == {None}
     with pytest.raises(UserError, match=r"none: there is no such file or folder$"):
         recognize(tmp_path / "none")

@@ -13,7 +13,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,9 @@ from limelight.errors import RunError, UserError
 from limelight.files import as_json, fill_file, remove, sha256, write_whole, writing
 from limelight.formats.opening import compress
 from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of, require_new
-from limelight.pipelines.translation import LOW_CONFIDENCE
 from limelight.text.pair import BadLine
 
-FORMAT = 4
+FORMAT = 5
 (REPORT, SHARDS), SKIPPED = RESERVED, ".skipped.jsonl"
 _NUMBER = re.compile(r"(?<![^\W_])(?<![^\W\d_]-)\d[\d,.]*")
 """A number that is not part of a name such as UTF-8."""
@@ -89,25 +87,8 @@ def join(parts: Parts, name: str, path: Path, suffix: str = "") -> None:
             file.write(compress(b"", suffix))  # an empty file is not a valid archive
 
 
-@dataclass(slots=True)
-class Counts:
-    """The outcome for the lines of a file. Every line that was read was written or skipped."""
-
-    read: int = 0
-    written: int = 0
-    skipped: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
-    """Reasons of the skipped ones."""
-    warnings: dict[str, int] = field(default_factory=dict)
-    """Warnings of the guards, in the lines that were written."""
-    unsure: int = 0
-    """Lines that were written with a low confidence."""
-
-    def add(self, other: Counts) -> None:
-        """Count what another one has counted."""
-        for name, value in asdict(other).items():
-            own = getattr(self, name)
-            setattr(self, name, dict(Counter(own) + Counter(value)) if isinstance(own, dict) else own + value)
+Counts = Counter[str]
+"""Numbers of lines: `read`, `written`, `skipped`, and by name `skipped: REASON` and `warning: NAME`."""
 
 
 class Results:
@@ -115,14 +96,15 @@ class Results:
 
     def __init__(self, folder: Path, shard: Shard, made_of: Mapping[str, Any], size: int) -> None:
         """Raises `UserError` if they were made, or begun, with other settings or other content of the file."""
-        self.shard, self.counts = shard, Counts()
+        self.counts = Counts()
+        self.shard = shard
         self._about = folder / SHARDS / shard.name
         input_sum = {"SHA-256 of the input": shard.digest(), "lines of a part": size}
         self._output = Output(folder / shard.name, self._about, {**made_of, **input_sum})
         former = self._output.former()
         self.finished = former is not None
         if former is not None:
-            self.counts = Counts(**{name: former[name] for name in asdict(self.counts)})
+            self.counts.update(former["counts"])
 
     def begin(self) -> Parts:
         """Open the parts, and count what is in them."""
@@ -130,7 +112,7 @@ class Results:
             self._about.parent.mkdir(parents=True, exist_ok=True)
         self.parts = self._output.open()
         for part in self.parts:
-            self.counts.add(Counts(**part["counts"]))
+            self.counts.update(part["counts"])
         return self.parts
 
     def local(self) -> Path:
@@ -140,34 +122,28 @@ class Results:
 
     def add(self, items: Sequence[Item | BadLine], outcomes: Sequence[Outcome]) -> None:
         """Write the results of the next lines as a part. `outcomes` are of those that are items."""
-        lines, left_out = list[str](), list[dict[str, Any]]()
+        lines, left_out, counts = list[str](), list[str](), Counts(read=len(items))
         found = iter(outcomes)
-        for number, item in enumerate(items, start=self.counts.read + 1):
+        for number, item in enumerate(items, start=self.counts["read"] + 1):
             outcome = item.reason if isinstance(item, BadLine) else next(found)
             given = Item("") if isinstance(item, BadLine) else item
-            if isinstance(outcome, str):
+            if isinstance(outcome, Done):
+                lines.append(self.shard.line(given, outcome.lines[0]))
+                counts.update(["written", *(f"warning: {name}" for name in outcome.warnings)])
+            else:
+                lines.append(self.shard.line(given, None))
+                counts.update(["skipped", f"skipped: {_NUMBER.sub('N', BadLine('', 0, outcome).kind)}"])
                 text = {"text": item.text} if isinstance(item, Item) else {}
-                left_out.append({"line": number, "reason": outcome, **text})
-            lines.append(self.shard.line(given, None if isinstance(outcome, str) else outcome.lines[0]))
-        done = [outcome for outcome in outcomes if isinstance(outcome, Done)]
-        counts = Counts(
-            read=len(items),
-            written=len(done),
-            skipped=len(left_out),
-            reasons=dict(Counter(_NUMBER.sub("N", BadLine("", 0, each["reason"]).kind) for each in left_out)),
-            warnings=dict(Counter(name for each in done for name in each.warnings)),
-            unsure=sum(each.confidence is not None and each.confidence < LOW_CONFIDENCE for each in done),
-        )
-        aside = "".join(as_json(each) + "\n" for each in left_out)
-        self.parts.append({"lines": "".join(lines), "aside": aside, "counts": asdict(counts)})
-        self.counts.add(counts)
+                left_out.append(as_json({"line": number, "reason": outcome, **text}) + "\n")
+        self.parts.append({"lines": "".join(lines), "aside": "".join(left_out), "counts": counts})
+        self.counts.update(counts)
 
     def finish(self) -> None:
         """Make the results from all parts, with their counts beside them."""
         path = self._output.path
 
         def fill(partial: Path) -> None:
-            if self.counts.skipped:
+            if self.counts["skipped"]:
                 fill_file(path.with_name(path.name + SKIPPED), lambda aside: join(self.parts, "aside", aside))
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
@@ -176,7 +152,7 @@ class Results:
             else:
                 join(self.parts, "lines", partial, path.suffix.lower())
 
-        self._output.finish(self.parts, asdict(self.counts), fill)
+        self._output.finish(self.parts, {"counts": self.counts}, fill)
         remove(self._about)  # the copy of a URL
         self.finished = True
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
 from limelight.parts import AGAIN
-from limelight.pipelines.translation import LOW_CONFIDENCE
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
@@ -40,7 +39,7 @@ class CorpusJob:
     chunk: int = CHUNK
 
 
-@dataclass(slots=True)
+@dataclass
 class Report:
     """The outcome for a corpus."""
 
@@ -64,24 +63,18 @@ class Report:
     def add(self, results: Results) -> None:
         """Count a finished file."""
         self.files += 1
-        self.counts.add(results.counts)
+        self.counts.update(results.counts)
 
     def lines(self) -> Iterator[str]:
         """For people."""
         counts = self.counts
-        sums = f"{counted(counts.read, 'line')} read = {counts.written:,} written + {counts.skipped:,} skipped"
+        sums = f"{counted(counts['read'], 'line')} read = {counts['written']:,} written + {counts['skipped']:,} skipped"
         yield f"{counted(self.files, 'file')}, {sums}"
-        for reason, count in sorted(counts.reasons.items(), key=lambda each: -each[1]):
-            yield f"  skipped {count:,}: {reason}"
+        yield from (f"  {name}, in {counted(count, 'line')}" for name, count in counts.most_common() if ": " in name)
         if self.former:
             yield f"  {counted(self.former, 'file')} finished before"
         if self.ended:
             yield f"  {counted(self.ended, 'worker')} ended early; what they had was translated by others"
-        if counts.warnings:
-            named = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.warnings.items()))
-            yield f"  warnings, in lines: {named}"
-        if counts.unsure:
-            yield f"  {counted(counts.unsure, 'line')} unsure (confidence below {LOW_CONFIDENCE})"
         yield f"  {counted(self.new, 'line')} in {self.seconds:.1f} s: {self.lines_per_second:,.0f} lines/s"
         yield from (f"  not finished: {fault}" for fault in self.faults)
 
@@ -119,7 +112,7 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
             report.seconds, report.ended = time.monotonic() - began, pool.ended
             show(report, len(shards))
     with writing(job.output / name, AGAIN):
-        write_whole(job.output / name, as_json(asdict(report), indent=1) + "\n")
+        write_whole(job.output / name, as_json(vars(report), indent=1) + "\n")
     return report
 
 
@@ -133,7 +126,7 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             report.former += 1
             continue
         leave.callback(results.begin().close)
-        done, is_last = results.counts.read, False
+        done, is_last = results.counts["read"], False
         try:
             lines = islice(read_items(shard, results.local(), job.field), done, None)
             while not is_last:

@@ -12,6 +12,7 @@ from limelight.interop.folders import Imported, require_new, write_imported
 from limelight.interop.huggingface import read_huggingface
 from limelight.interop.marian import read_marian
 from limelight.storage.foreign import Format, recognize
+from limelight.storage.layout import IMPORTED
 
 
 def _read_package(path: Path, *_: str) -> Imported:
@@ -41,13 +42,8 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     """
     require_new(out)
     foreign = recognize(source)
-    if foreign is None or foreign.format is None:
-        what = "a model in no known format" if foreign is None else foreign.what
-        raise UserError(
-            f"{source}: this is {what}; `limelight import` reads Argos packages, CTranslate2 folders, models of "
-            "Marian (.npz, or .bin with a student), and folders of transformers with a Marian, M2M100 or NLLB model in "
-            "model.safetensors"
-        )
+    if foreign is None:
+        raise UserError(f"{source}: this is a model in no known format; {IMPORTED}")
     if bool(source_lang) != bool(target_lang):
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
     imported = READERS[foreign.format](foreign.path, source_lang, target_lang)

@@ -36,13 +36,12 @@ ITERATIONS = 4
 MIN_PAIRS, MIN_KNOWN = 150, 0.3
 """Pairs of a sample that can be judged, and their share of it; with fewer nothing is said about whether the sides
 belong together: words that hardly recur cannot be judged."""
+MAX_STRETCHES = 5
 MIN_EVIDENCE = 20.0
 """Natural logarithm of the odds against a stretch: about 35 wrong pairs of a sample."""
 RANDOM, SHIFTED = 0.7, 0.55
 """A stretch is wrong if its pairs are better than random ones in fewer than `RANDOM` of the cases, or a neighboring
 target is better in more than `SHIFTED`. In clean files, sorted ones too, these are at least 0.80 and at most 0.25."""
-IS_SHIFT = 0.6
-"""Share of good pairs with the target of a neighboring line for which the sides are said to be shifted."""
 CHUNK_PAIRS = 100
 """Pairs whose language is recognized together."""
 MIN_SENTENCE_WORDS = 2.5
@@ -103,13 +102,13 @@ def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str
         return SideCheck([f"{name}: {declared}"], wrong=wrong, languages=(source, target))
     languages = source or _recognized(texts[0]), target or _recognized(texts[1])
     findings, misaligned, measured = list[str](), list[Stretch](), ""
-    words_of_sides = words_in(sample)
-    scores = score_pairs(*words_of_sides)
+    scores = score_pairs(*words_in(sample))
     if scores.known.sum() >= max(MIN_PAIRS, MIN_KNOWN * len(sample)):
         measured = f"{name}: {_fit(scores, slice(None))}"
-        for text, rows in _of_sides(sample, words_of_sides, scores):
-            findings.append(f"{name}: {text}")
-            misaligned.append(rows)
+        for rows in stretches(evidence_of(scores), MIN_EVIDENCE):
+            if fault := _fault(scores, rows):
+                findings.append(f"{name}: {_lines(sample, rows)} the sides do not belong together: {fault}")
+                misaligned.append(rows)
     wrong = len({row for rows in misaligned for row in range(*rows)}) / len(sample)
     return SideCheck(findings, misaligned, measured, wrong, languages)
 
@@ -165,19 +164,17 @@ class Scores(NamedTuple):
     """(pairs, 2): whether the target of the line before, or after, fits better than its own."""
 
 
-def score_pairs(sources: Words, targets: Words, *, offset: int = 0) -> Scores:
-    """Score each pair. With an `offset` the target of a pair is the one so many pairs after it (or before, if it is
-    negative), and the pair's own target is one of those it is compared with."""
+def score_pairs(sources: Words, targets: Words) -> Scores:
+    """Score each pair."""
     count = len(sources.rows)
-    last = max(0, count - 1)
-    own = np.clip(np.arange(count) + offset, 0, last)
+    own = np.arange(count)
     lengths = np.array([len(row) for row in targets.rows])
     order = np.lexsort((np.random.default_rng(0).random(count), lengths))
     elsewhere = np.empty(count, dtype=np.int64)
     elsewhere[order] = np.roll(order, 1)
-    others = [np.clip(own - 1, 0, last), np.clip(own + 1, 0, last), elsewhere]
+    others = [np.maximum(own - 1, 0), np.minimum(own + 1, count - 1), elsewhere]
     found = Scores(np.zeros(count, bool), np.zeros(count, bool), np.zeros(count), np.zeros((count, 2), bool))
-    both = np.array([bool(len(row)) for row in sources.rows]) & (lengths[own] > 0)
+    both = np.array([bool(len(row)) for row in sources.rows]) & (lengths > 0)
     parts = PARTS_OF_FEW if count < FEW else PARTS
     part = (np.arange(count) // BLOCK_PAIRS) % parts
     for number in range(parts):
@@ -188,8 +185,8 @@ def score_pairs(sources: Words, targets: Words, *, offset: int = 0) -> Scores:
         def pieces(rows: Ids, theirs: Ids) -> list[Pieces]:
             return [Pieces(sources.rows[row], targets.rows[other]) for row, other in zip(rows, theirs, strict=True)]
 
-        gains = _Gains(pieces(learned, own[learned]), sources.total, targets.total)
-        mine, known = gains.of(pieces(tested, own[tested]))
+        gains = _Gains(pieces(learned, learned), sources.total, targets.total)
+        mine, known = gains.of(pieces(tested, tested))
         rivals = np.array([gains.of(pieces(tested, other[tested]))[0] for other in others])
         best = rivals.max(axis=0)
         found.good[tested] = mine >= best
@@ -223,10 +220,10 @@ class _Gains:
         return np.bincount(owner, gain, minlength=len(pairs)) / np.maximum(known, 1), known > 0
 
 
-def stretches(evidence: Numbers, least: float, most: int = 5) -> Iterator[Stretch]:
+def stretches(evidence: Numbers, least: float) -> Iterator[Stretch]:
     """The disjoint stretches with the largest sums of evidence, each of at least `least`, the largest first."""
     evidence = evidence.copy()
-    for _ in range(most):
+    for _ in range(MAX_STRETCHES):
         sums = np.concatenate([[0.0], np.cumsum(evidence)])
         lowest = np.minimum.accumulate(sums)
         gains = sums - lowest
@@ -249,35 +246,20 @@ def _fit(scores: Scores, rows: slice) -> str:
     return f"{100 * float(good.mean()) if len(good) else 0:.0f} % of the pairs fit better than other pairs of sides"
 
 
-def _of_sides(sample: Sequence[Pair], words: tuple[Words, Words], scores: Scores) -> Iterator[tuple[str, Stretch]]:
-    """Stretches whose sides do not belong together, and what is to be said of them."""
-    found = [each for each in stretches(evidence_of(scores), MIN_EVIDENCE) if _is_wrong(scores, each)]
-    shifted = {step: score_pairs(*words, offset=step) for step in (-1, 1)} if found else {}
-    for rows in found:
-        text = f"the sides do not belong together: {_fit(scores, slice(*rows))}"
-        for step, where, side in ((-1, "before", "target"), (1, "after", "source")):
-            there = shifted[step].good[slice(*rows)][shifted[step].known[slice(*rows)]]
-            if not len(there) or there.mean() < IS_SHIFT:
-                continue
-            # The part that is shifted: if most of a file is, its beginning seemed wrong too.
-            best = next(stretches(-evidence_of(shifted[step])[slice(*rows)], 0.0, most=1), Stretch(0, len(there)))
-            first = rows.first + best.first - (step < 0)  # the row whose target is missing has no other one
-            rows = Stretch(max(0, first), rows.first + best.end)
-            text += (
-                f"; the translation of each source is in the line {where} it: is a line of the {side} side missing at "
-                f"line {sample[rows.first].line:,}, or one too many on the other side?"
-            )
-            break
-        else:
-            text += "; was one side sorted, shuffled, or taken from another text?"
-        yield f"{_lines(sample, rows)} {text}", rows
-
-
-def _is_wrong(scores: Scores, rows: Stretch) -> bool:
-    """Whether a stretch is wrong rather than unusual, such as many translations of the same sentence."""
+def _fault(scores: Scores, rows: Stretch) -> str:
+    """What is wrong with a stretch; empty if it is only unusual, such as many translations of the same sentence."""
     known = scores.known[slice(*rows)]
-    elsewhere, neighbors = scores.elsewhere[slice(*rows)][known], scores.neighbors[slice(*rows)][known]
-    return bool(elsewhere.mean() < RANDOM or neighbors.mean(axis=0).max() > SHIFTED)
+    elsewhere, neighbors = scores.elsewhere[slice(*rows)][known], scores.neighbors[slice(*rows)][known].mean(axis=0)
+    if elsewhere.mean() >= RANDOM and neighbors.max() <= SHIFTED:
+        return ""
+    cause = "was one side sorted, shuffled, or taken from another text?"
+    if neighbors.max() > SHIFTED:
+        where, side = ("before", "target") if neighbors[0] > neighbors[1] else ("after", "source")
+        cause = (
+            f"the translation of each source is in the line {where} it: is a line of the {side} side missing, or one "
+            "too many on the other side?"
+        )
+    return f"{_fit(scores, slice(*rows))}; {cause}"
 
 
 def _lines(sample: Sequence[Pair], rows: Stretch) -> str:

@@ -9,35 +9,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from limelight.errors import UserError, shown
+from limelight.errors import UserError
 from limelight.untrusted import open_plain, read_plain
 
 Format = Literal["Argos", "CTranslate2", "Marian", "transformers"]
 _MAX_CONFIG_BYTES = 1_000_000
-_NOT_READ = {
-    "*.onnx": "an ONNX model",
-    "*.gguf": "a GGUF model",
-    "*.index": "a TensorFlow checkpoint",
-    "*.ckpt*": "a TensorFlow checkpoint",
-    "*.pt": "a PyTorch checkpoint, which is a pickle",
-    "*.pth": "a PyTorch checkpoint, which is a pickle",
-    "pytorch_model.bin": "a PyTorch checkpoint, which is a pickle",
-}
-"""Files of formats that are known and not imported."""
 
 
 class Foreign(NamedTuple):
-    """A model of another format.
+    """A model of another format: a folder, or a file."""
 
-    Attributes:
-        what: the format in words.
-        path: the folder, or the archive.
-        format: a format that can be imported; None for one that is only known.
-    """
-
-    what: str
+    format: Format
     path: Path
-    format: Format | None = None
 
 
 def recognize(path: Path) -> Foreign | None:
@@ -53,21 +36,14 @@ def recognize(path: Path) -> Foreign | None:
 
 def _folder(folder: Path) -> Foreign | None:
     if (folder / "metadata.json").is_file() and (folder / "model").is_dir():
-        return Foreign("an Argos package", folder, "Argos")
+        return Foreign("Argos", folder)
     if (folder / "model.bin").is_file() and (found := _file(folder / "model.bin")):
         return found
-    kind = None
     with suppress(ValueError, RecursionError, FileNotFoundError):
         values = json.loads(read_plain(folder / "config.json", _MAX_CONFIG_BYTES))
-        kind = values.get("model_type") if isinstance(values, dict) else None
-    if kind is not None:
-        return Foreign(f"a model of transformers of type {shown(repr(kind))}", folder, "transformers")
-    if marian_model(folder) is not None:
-        return Foreign("a Marian model", folder, "Marian")
-    for pattern, what in _NOT_READ.items():
-        if any(folder.glob(pattern)):
-            return Foreign(what, folder)
-    return None
+        if isinstance(values, dict) and "model_type" in values:
+            return Foreign("transformers", folder)
+    return Foreign("Marian", folder) if marian_model(folder) is not None else None
 
 
 def marian_model(path: Path) -> Path | None:
@@ -84,15 +60,12 @@ def _file(path: Path) -> Foreign | None:
         with suppress(zipfile.BadZipFile, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
             names = {name.rpartition("/")[2] for name in archive.namelist()}
             if "special:model.yml.npy" in names:
-                return Foreign("a Marian model", path, "Marian")
+                return Foreign("Marian", path)
             if {"metadata.json", "model.bin"} <= names:
-                return Foreign("an Argos package", path, "Argos")
-            return Foreign("a PyTorch checkpoint, which is a pickle", path) if "data.pkl" in names else None
-        return Foreign("a damaged zip archive", path)
+                return Foreign("Argos", path)
+        return None
     if begin[1:4] == b"\0\0\0" and b"Spec\0" in begin:
-        return Foreign("a CTranslate2 model", path.parent, "CTranslate2")
+        return Foreign("CTranslate2", path.parent)
     if begin[:8] == b"\1" + bytes(7) and path.suffix == ".bin":
-        return Foreign("a Marian model", path, "Marian")
-    if path.name == "model.safetensors":
-        return _folder(path.parent)
-    return next((Foreign(what, path) for pattern, what in _NOT_READ.items() if path.match(pattern)), None)
+        return Foreign("Marian", path)
+    return _folder(path.parent) if path.name == "model.safetensors" else None

@@ -33,6 +33,10 @@ SNAPSHOTS = "snapshots"
 SNAPSHOT = re.compile(r"update-(\d{8,})")
 NEW_TAGS = "new_tags"
 """The note of the weights in `START` with the tags that were added."""
+IMPORTED = (
+    "`limelight import` reads Argos packages, CTranslate2 folders, models of Marian (.npz, or .bin with a student) and "
+    "folders of transformers with a Marian, M2M100 or NLLB model in model.safetensors"
+)
 OF_A_RUN = ("log.jsonl", "checkpoints", "data")
 """Names that exist in a run folder but not in a model folder."""
 
@@ -73,7 +77,7 @@ def find_model(path: str | Path) -> Path:
             "copy, copy the whole folder again"
         )
     inside = [str(each.parent) for each in sorted(folder.glob(f"*/{CONFIG}"))]
-    named = f". Name one of those inside it: {shown(', '.join(inside))}" if inside else ""
+    named = f". Name one of those inside it: {shown(', '.join(inside))}" if inside else f"; {IMPORTED}"
     raise UserError(f"{path}: not a run or model folder: {missing}{named}")
 
 
@@ -83,8 +87,10 @@ def _refuse_foreign(path: Path) -> None:
 
     foreign = recognize(path)
     if foreign is not None:
-        way = f"; `limelight import {path} -o NEW` makes a model folder of it" if foreign.format else ""
-        raise UserError(f"{path}: this is {foreign.what}, not a model folder{way}")
+        raise UserError(
+            f"{path}: this is a model for {foreign.format}, not a model folder; `limelight import {path} -o NEW` makes "
+            "one of it"
+        )
 
 
 def find_start(begin_with: str, run: Path) -> Path:

@@ -24,7 +24,7 @@ def translated(text: str) -> str:
 
 
 def lines(texts: list[str]) -> list[Sentence]:
-    return [Sentence(text, number, number) for number, text in enumerate(texts, start=1)]
+    return [Sentence(text, number) for number, text in enumerate(texts, start=1)]
 
 
 def vocabulary(count: int) -> list[str]:
@@ -42,8 +42,7 @@ def test_the_path_is_the_best_of_all_paths() -> None:
     draw = np.random.default_rng(5)
     sources, targets = 5, 4
     texts = [
-        path.Text(draw.integers(5, 60, size).astype(float), draw.uniform(2, 20, size), np.ones(size, dtype=bool))
-        for size in (sources, targets)
+        path.Text(draw.integers(5, 60, size).astype(float), draw.uniform(2, 20, size)) for size in (sources, targets)
     ]
     shares = draw.uniform(0, 1, (2, sources, targets)) ** 3
     ratio = texts[1].lengths.sum() / texts[0].lengths.sum()
@@ -62,9 +61,7 @@ def test_the_path_is_the_best_of_all_paths() -> None:
         target = (shares[0, ours, theirs] * texts[1].totals[None, theirs]).sum()
         source = (shares[1, ours, theirs] * texts[0].totals[ours, None]).sum()
         matched = min(source, total[0]) + min(target, total[1])
-        matched *= path.CROSSED if kind == (2, 2) else 1
-        value += max(path.TEMPER * (1.25 * matched - 0.25 * sum(total)), path.LEAST_EVIDENCE)
-        return value + path.OTHER_PARAGRAPH * sum(count == 2 for count in kind)
+        return value + max(path.TEMPER * (1.25 * matched - 0.25 * sum(total)), path.LEAST_EVIDENCE)
 
     def best(i: int, j: int) -> float:
         if (i, j) == (sources, targets):

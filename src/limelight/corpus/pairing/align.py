@@ -49,7 +49,6 @@ class Sentence(NamedTuple):
 
     text: str
     line: int
-    paragraph: int
 
 
 class Document(NamedTuple):
@@ -67,12 +66,10 @@ class _Side(NamedTuple):
     rows: list[Ids]
     """The words of each sentence as numbers."""
     lengths: Numbers
-    begins: np.ndarray
 
     def text(self, some: slice, worth: Numbers) -> Text:
         """Some of its sentences, for words of this worth."""
-        totals = np.array([worth[row].sum() for row in self.rows[some]])
-        return Text(self.lengths[some], totals, self.begins[some])
+        return Text(self.lengths[some], np.array([worth[row].sum() for row in self.rows[some]]))
 
 
 class _Lexicon(NamedTuple):
@@ -124,8 +121,7 @@ def _source_words(document: Document) -> list[list[str]]:
 
 def _side(sentences: Sequence[Sentence], rows: Iterator[Ids]) -> _Side:
     lengths = np.array([len(each.text) for each in sentences], dtype=np.float64)
-    paragraphs = np.array([each.paragraph for each in sentences])
-    return _Side(list(islice(rows, len(sentences))), lengths, np.diff(paragraphs, prepend=-1) != 0)
+    return _Side(list(islice(rows, len(sentences))), lengths)
 
 
 Point = tuple[int, int]

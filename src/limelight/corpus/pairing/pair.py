@@ -141,11 +141,11 @@ def plain(unit: Unit) -> str:
 def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
     """The sentences of a document with their lines."""
     found = []
-    for number, unit in enumerate(units):
+    for unit in units:
         for text in split_sentences(plain(unit), language).texts:
             shown = " ".join(text.split())
             if has_words(shown) or any(map(str.isdigit, shown)):
-                found.append(Sentence(shown, unit.line, number))
+                found.append(Sentence(shown, unit.line))
     return found
 
 

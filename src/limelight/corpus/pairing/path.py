@@ -1,9 +1,10 @@
 """The best sequence of beads through two texts, by dynamic programming.
 
-A bead pairs 0 to 2 consecutive sentences of each side. Its score is the logarithm of the prior probability of its kind,
-that of its lengths (Gale and Church 1993, "A Program for Aligning Sentences in Bilingual Corpora", equations 3 to 5),
-and evidence from matched words: of all that the words of its sentences are worth, `Evidence.even` is as probable in a
-translation as elsewhere; more speaks for the bead, less against it.
+A bead is a pair of sentences, a sentence without translation, or two sentences of one side with one of the other. Its
+score is the logarithm of the prior probability of its kind, that of its lengths (Gale and Church 1993, "A Program for
+Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from matched words: of all that the words of
+its sentences are worth, `Evidence.even` is as probable in a translation as elsewhere; more speaks for the bead, less
+against it.
 """
 
 from __future__ import annotations
@@ -16,19 +17,15 @@ import numpy.typing as npt
 
 from limelight.corpus.pairing.words import Floats, Numbers, log_tail
 
-KINDS = ((1, 1), (1, 0), (0, 1), (1, 2), (2, 1), (2, 2))
+KINDS = ((1, 1), (1, 0), (0, 1), (1, 2), (2, 1))
 """Source and target sentences of a bead."""
 SKIPS = KINDS.index((0, 1))
-PRIORS = tuple(math.log(share) for share in (0.89, 0.03, 0.03, 0.03, 0.03, 0.0005))
+PRIORS = tuple(math.log(share) for share in (0.89, 0.03, 0.03, 0.03, 0.03))
 """The priors of Gale and Church, with more for sentences without translation."""
 SPREAD = 6.8
 """Variance of the length of a translation, per character."""
-OTHER_PARAGRAPH = -1.5
-"""For two sentences of different paragraphs in one bead."""
 TEMPER, LEAST_EVIDENCE = 0.4, -12.0
 """Words of a sentence are not independent, so their sum is tempered; one pair alone must not decide the whole path."""
-CROSSED = 0.8
-"""Factor for the matched words of a 2-2 bead: otherwise sentences would be paired wherever they share a word."""
 UNREACHED = -1e30
 
 
@@ -39,8 +36,6 @@ class Text(NamedTuple):
     """Characters."""
     totals: Numbers
     """The worth of the words of each sentence."""
-    begins: npt.NDArray[np.bool_]
-    """Whether a sentence is the first of its paragraph."""
 
 
 class Evidence(NamedTuple):
@@ -85,14 +80,8 @@ def _gains(source: Text, target: Text, evidence: Evidence, end: int, kind: tuple
     totals = source.totals[ours].sum(), _windows(target.totals, kind[1])
     matched = np.minimum(_windows(evidence.of_sources[ours].sum(axis=0), kind[1]), totals[0])
     matched = matched + np.minimum(_windows(evidence.of_targets[ours].sum(axis=0), kind[1]), totals[1])
-    if kind == (2, 2):  # words that both sentences have are counted twice
-        matched = CROSSED * matched
     worth, odds = totals[0] + totals[1], evidence.even / (1 - evidence.even)
     gains = gains + np.maximum(TEMPER * ((1 + odds) * matched - odds * worth), LEAST_EVIDENCE)
-    if kind[0] == 2:
-        gains = gains + OTHER_PARAGRAPH * source.begins[end - 1]
-    if kind[1] == 2:
-        gains = gains + OTHER_PARAGRAPH * target.begins[1:]
     return gains, matched / np.maximum(worth, 1e-9)
 
 
