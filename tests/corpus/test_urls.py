@@ -58,15 +58,6 @@ def test_it_is_translated_and_resumed_as_a_folder_is(folder: Path, tmp_path: Pat
     assert not list((tmp_path / "out" / ".shards").rglob("*.txt"))  # the copies
 
 
-def test_a_file_whose_server_says_that_it_changed_is_refused(folder: Path, tmp_path: Path) -> None:
-    job = job_of(folder, tmp_path / "out")
-    object.__setattr__(job, "inputs", (f"file://{folder}",))
-    run(job)
-    (folder / "a.txt").write_text("six\nten\n")  # as many bytes
-    with pytest.raises(UserError, match=r"a\.txt: it exists already.*SHA-256 of the input is"):
-        run(job)
-
-
 def test_a_file_that_fails_while_it_is_read_stops_no_other(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

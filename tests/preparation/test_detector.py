@@ -1,30 +1,15 @@
 """The detector of languages of a run, beside its model: complete or not there."""
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from limelight.config import Corpus, DataConfig, RunConfig
-from limelight.errors import RunError
 from limelight.preparation.kept import DATA
 from limelight.preparation.shortlist import keep_detector, share_detector
 from limelight.storage.layout import DETECTOR
-from limelight.storage.tables import read_detector, save_detector
+from limelight.storage.tables import save_detector
 from limelight.text.detection import learn_detector
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """The kernel refuses to let any file grow beyond this, as a full disk would."""
-    former = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, former[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, former)
 
 
 @pytest.fixture
@@ -33,19 +18,6 @@ def run(tmp_path: Path) -> Path:
     (tmp_path / DATA).mkdir()
     save_detector(tmp_path / DATA / DETECTOR, learn_detector(texts))
     return tmp_path
-
-
-def test_a_disk_that_fills_up_leaves_no_half_of_a_detector(run: Path) -> None:
-    with (
-        files_of_at_most(100_000),
-        pytest.raises(RunError, match=r"languages\.safetensors.*: cannot be written: File too large"),
-    ):
-        share_detector(run, run / "best")
-    assert read_detector(run / "best" / DETECTOR) is None
-    share_detector(run, run / "best")
-    found = read_detector(run / "best" / DETECTOR)
-    assert found is not None
-    assert found.detect("the green dog")[0] == "en"
 
 
 def test_half_of_a_detector_is_replaced(run: Path) -> None:

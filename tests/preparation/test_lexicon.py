@@ -12,7 +12,6 @@ from limelight.preparation.lexicon import (
     NO_SOURCE,
     Lexicon,
     Pieces,
-    distinct,
     learn_lexicon,
     meet,
     most_likely,
@@ -77,16 +76,6 @@ def test_places_near_the_diagonal_are_preferred() -> None:
     assert preferences[[3, 7, 8]] == pytest.approx(NO_SOURCE)
 
 
-@pytest.mark.parametrize("highest", [1, 50, 2**40, 2**62])
-def test_distinct_keys_and_where_each_is(highest: int, seed: int) -> None:
-    """Also where a key and its place are too much for one number."""
-    random.seed(seed)
-    for count in (0, 1, 200):
-        keys = np.array([random.randrange(highest) for _ in range(count)], dtype=np.int64)
-        unique, inverse = distinct(keys)
-        expected = np.unique(keys, return_inverse=True)
-        assert unique.tolist() == expected[0].tolist()
-        assert inverse.tolist() == expected[1].tolist()
 
 
 def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,11 @@
-"""Which pairs are in the training text too: against a plain search, at random."""
+"""Which pairs are in the training text too."""
 
-import random
 from pathlib import Path
 
 import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
-from limelight.preparation.hold_out import find_overlap, fold, overlap_warning
+from limelight.preparation.hold_out import overlap_warning
 from limelight.text.marking import placeholder
 from limelight.text.pair import Pair
 
@@ -22,26 +21,8 @@ def as_pairs(pairs: list[tuple[str, str]]) -> list[Pair]:
     return [Pair(source, target, "valid.tsv", number) for number, (source, target) in enumerate(pairs, start=1)]
 
 
-@pytest.mark.parametrize("rows", [1, 7, 10_000])
-def test_it_finds_what_a_plain_search_finds(
-    rows: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("limelight.preparation.hold_out.ROWS", rows)
-    chance = random.Random(seed)
-
-    def drawn(count: int) -> list[tuple[str, str]]:
-        words = ["a", "A", "b  b", "b b", "é", "e\u0301", "", "ß"]
-        return [(chance.choice(words) + str(chance.randrange(6)), chance.choice(words)) for _ in range(count)]
-
-    corpora, valid = [drawn(40), drawn(5)], as_pairs(drawn(30))
-    known = {fold(source) for corpus in corpora for source, _ in corpus}
-    expected = [pair for pair in valid if fold(pair.source) in known]
-    assert find_overlap((source for corpus in corpora for source, _ in corpus), valid) == expected
-    stores = [store_of(tmp_path / str(number), corpus) for number, corpus in enumerate(corpora)]
-    assert f"the sources of {len(expected)} of 30 test pairs" in overlap_warning(stores, valid, "test")
-
-
-def test_the_warning_counts_and_names_places(tmp_path: Path) -> None:
+def test_the_warning_counts_and_names_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("limelight.preparation.hold_out.ROWS", 1)
     pairs = as_pairs([("a dog runs", "x"), ("c" * 99, "y"), ("new", "z")])
     store = store_of(tmp_path / "store", [("A dog runs", "x"), ("c" * 99, "other")])
     assert overlap_warning([store], pairs, "validation") == (

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from limelight.config import Corpus, RunConfig, override
+from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
 from limelight.preparation.pairs import Prepared, prepare, read_valid
@@ -149,23 +149,8 @@ def test_a_run_that_has_begun_goes_on_with_its_text(change: str, config: RunConf
             prepared(config, tmp_path / "another")
 
 
-def back_translated(config: RunConfig) -> RunConfig:
-    return with_data(config, train=tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train))
 
 
-@pytest.mark.parametrize("joint", [True, False])
-def test_only_a_vocabulary_that_needs_it_has_the_tag_of_back_translated_text(
-    joint: bool, config: RunConfig, tmp_path: Path
-) -> None:
-    config = override(config, [f"tokens.joint={joint}", "tokens.vocabulary_size=80"])
-    found, _ = prepared(back_translated(config), tmp_path / "tagged")
-    tag = found.tokenizers.source.reserved_id("<bt>")
-    assert tag not in found.tokenizers.source.encode("one <bt> two")  # characters in a text are ordinary text
-    assert found.tokenizers.source.decode([tag, *found.tokenizers.source.encode("one")]) == "one"
-    without = [prepared(config, tmp_path / "plain")[0].tokenizers.source] + [found.tokenizers.target] * (not joint)
-    for tokenizer in without:
-        with pytest.raises(UserError, match="no reserved token <bt>"):
-            tokenizer.reserved_id("<bt>")
 
 
 def test_validation_pairs_that_cannot_be_measured_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
@@ -180,15 +165,6 @@ def test_validation_pairs_that_cannot_be_measured_are_left_out_and_counted(confi
         read_valid(none, tmp_path / "other", print)
 
 
-def test_validation_pairs_that_are_in_the_training_text_are_warned_of_once(config: RunConfig, tmp_path: Path) -> None:
-    lines = text_of(config).decode().splitlines()
-    leaked = f"{lines[7].upper()}\n{lines[8].split(chr(9))[0]}\tneun\nnew\tneu\n"
-    config = with_data(config, valid=corpus(tmp_path / "leaked.tsv", leaked.encode()))
-    _, said = prepared(config, tmp_path / "run")
-    assert "warning: the sources of 2 of 3 validation pairs are in the training text too, so the scores" in said
-    (tmp_path / "run" / "config.yaml").touch()
-    assert "warning" not in prepared(config, tmp_path / "run")[1]
-    assert "warning" not in prepared(with_data(config, valid=()), tmp_path / "other")[1]
 
 
 def test_segments_without_a_translation_are_listed(config: RunConfig, tmp_path: Path) -> None:

@@ -4,14 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import UserError
 from limelight.files import write_folder
 from limelight.formats import lines, running_text
-from limelight.preparation import plain_text as module
 from limelight.preparation.plain_text import PreparedText, prepare_text
 from limelight.tokens import MASK, save_tokenizers, train_tokenizer
 from limelight.tokens.stored import Tokenizers
@@ -86,17 +83,6 @@ def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     found, _ = prepared(config, tmp_path / "run")
     assert found.train.ids.tolist() == [0, *encode_text(found.tokenizers.target, text), 0]
     assert (found.train.documents, found.train.characters) == (1, len(text))
-
-
-@given(st.text(st.sampled_from("ab c")), st.integers(2, 9))
-def test_sentences_for_a_vocabulary_are_short_and_lose_nothing(line: str, most: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "SENTENCE", most)
-        found = list(module._divided(line))
-    assert "".join(found) == line
-    assert max(map(len, found)) <= most
-    if max(map(len, line.split()), default=0) < most - 1:
-        assert [word for sentence in found for word in sentence.split()] == line.split()
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe"])

@@ -1,9 +1,7 @@
 """Text on which training cannot succeed: found in any part of a file, and clean text is not accused."""
 
-import itertools
 import random
 
-import numpy as np
 import pytest
 
 from limelight.preparation.sides import (
@@ -11,7 +9,6 @@ from limelight.preparation.sides import (
     Stretch,
     check_sides,
     draw_sample,
-    stretches,
 )
 from limelight.text.pair import Pair
 from tests.preparation.parallel import invented_pairs
@@ -89,16 +86,3 @@ def test_a_declared_language_is_compared_with_the_whole_side() -> None:
     found = checked(words, "en", "fr")
     assert found.wrong == 0  # a warning
     assert found.findings
-
-
-def test_stretches_are_those_with_the_largest_sums(seed: int) -> None:
-    """As by trying all of them."""
-    evidence = np.random.default_rng(seed).normal(-0.3, 1, 60)
-    first = next(stretches(evidence, 0.5))
-    sums = {(a, b): evidence[a:b].sum() for a, b in itertools.combinations(range(61), 2)}
-    assert sums[first] == pytest.approx(max(sums.values()))
-    found = list(stretches(evidence, 0.5))
-    assert all(evidence[a:b].sum() >= 0.5 for a, b in found)
-    assert sum(b - a for a, b in found) == len({row for a, b in found for row in range(a, b)})
-    assert list(stretches(evidence, 1e9)) == []
-    assert list(stretches(np.zeros(5), 0.0)) == []

@@ -2,15 +2,12 @@
 
 import random
 
-import pytest
-
 from limelight.preparation.word_alignment import (
     FormCounter,
     WordAligner,
     Words,
     grow,
     grow_final,
-    share_stem,
     split_words,
 )
 from limelight.text.marked_pairs import Link
@@ -51,17 +48,6 @@ def test_sure_links_are_in_both_directions_and_others_grow_beside_them() -> None
     assert links == [Link(0, 0), Link(1, 1), Link(1, 2, sure=False), Link(2, 1, sure=False)]
     assert grow([], []) == []
     assert grow([-1], [-1, -1]) == []
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("Katze", "Katzen", True), ("gehen", "geht", True), ("Haus", "Häuser", True), ("Katze", "katze", False),
-        ("Katze", "Hund", False), ("in", "ins", False), ("Haustür", "Haus", False), ("small", "smaller", True),
-    ],
-)  # fmt: skip
-def test_forms_of_a_word_begin_alike(one: str, other: str, same: bool) -> None:
-    assert share_stem(one, other) == share_stem(other, one) == same
 
 
 def test_related_forms_translate_the_same_word() -> None:

@@ -18,7 +18,6 @@ from limelight.corpus.ray_actors import Actors, Texts
 from limelight.corpus.results import Results
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, WorkerSettings
-from limelight.errors import UserError
 from limelight.models.families import build_model
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
@@ -112,11 +111,6 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
     assert report.ended >= 4
     [left_out] = (tmp_path / "out" / "0.txt.skipped.jsonl").read_text().splitlines()
     assert json.loads(left_out)["line"] == 8
-
-
-def test_a_model_that_is_missing_is_told(given: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no such model"):
-        run(Actors(settings(str(tmp_path / "missing")), workers=1), given, tmp_path / "out")
 
 
 def write_parquet(path: Path) -> list[dict]:

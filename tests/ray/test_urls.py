@@ -1,7 +1,6 @@
-"""Inputs of an HTTP server on this machine: text, JSONL and Parquet, with and without parts of a file."""
+"""Inputs of an HTTP server on this machine: text, JSONL and Parquet."""
 
 import json
-import re
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,34 +12,17 @@ import pyarrow
 import pyarrow.parquet as parquet
 import pytest
 
-from limelight.corpus.shards import Item, find_shards, read_items
+from limelight.corpus.shards import find_shards
 from limelight.errors import UserError
 from tests.corpus.fakes import job_of, run, said
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of aiohttp about the end of its loop
-LONG = 6 * 2**20
 """Bytes: more than fsspec asks for at once."""
 
 
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         return None
-
-
-class Ranged(Quiet):
-    """The same, with parts of files."""
-
-    def do_GET(self) -> None:
-        asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
-        path = Path(self.translate_path(self.path))
-        if not asked or not path.is_file():
-            return super().do_GET()
-        content = path.read_bytes()[int(asked[1]) : int(asked[2]) + 1]
-        self.send_response(206)
-        self.send_header("Content-Range", f"bytes {asked[1]}-{asked[2]}/{path.stat().st_size}")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
 
 
 @pytest.fixture
@@ -53,9 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-@pytest.fixture(params=[Quiet, Ranged])
-def address(request: pytest.FixtureRequest, folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(request.param, directory=str(folder)))
+@pytest.fixture
+def address(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
@@ -71,14 +53,6 @@ def test_files_of_a_server_are_translated(address: str, folder: Path, tmp_path: 
     rows = parquet.read_table(tmp_path / "out" / "p.parquet").to_pylist()
     assert [row["translation"] for row in rows] == [said(f"row {number}") for number in range(3)]
     assert report.faults == []
-
-
-def test_a_long_file_needs_no_parts(address: str, folder: Path, tmp_path: Path) -> None:
-    line = "x" * 1023
-    (folder / "long.txt").write_text(f"{line}\n" * (LONG // 1024))
-    [shard] = find_shards([f"{address}/long.txt"])
-    items = read_items(shard, shard.local(tmp_path / "copy"))
-    assert sum(isinstance(item, Item) and item.text == line for item in items) == LONG // 1024
 
 
 def test_a_folder_of_a_server_is_its_list(address: str) -> None:

@@ -31,11 +31,6 @@ def test_every_form_comes_back_under_the_same_names(seed: int, form: str) -> Non
     assert ((found["layer.weight"].float() - given["layer.weight"]).abs() <= bound).all()
 
 
-def test_a_parameter_that_is_called_scale_is_none_of_ours() -> None:
-    plain = {"norm": torch.ones(3), "norm.scale": torch.ones(3), "scale": torch.ones(2, 2)}
-    assert expand(plain, "here").keys() == plain.keys()
-
-
 @pytest.mark.parametrize(
     "scale", [None, torch.ones(6), torch.ones(7, 1), torch.ones(7, dtype=torch.float64), torch.ones(7).int()]
 )

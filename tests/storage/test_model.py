@@ -144,7 +144,7 @@ def test_a_folder_of_runs_names_the_runs_inside(joint: Tokenizers, seed: int, tm
     with pytest.raises(UserError) as caught:
         find_model(runs)
     assert str(caught.value).endswith(f". Name one of those inside it: {runs / 'en-de'}, {runs / 'exported'}")
-    with pytest.raises(UserError, match=r"nor model\.safetensors$"):
+    with pytest.raises(UserError, match=r"nor model\.safetensors; `limelight import` reads"):
         find_model(runs / "empty")
 
 

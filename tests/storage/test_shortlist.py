@@ -36,18 +36,14 @@ HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
         {"candidates": INTS, "always": NONE, "x\x1b": NONE},
         "x\ufffd: it is torch.int32 of shape .* expected no such tensor",
     ),
-    "floats": ({"candidates": INTS.float(), "always": NONE}, "candidates: it is torch.float32 of shape"),
     "long": ({"candidates": INTS.long(), "always": NONE}, "candidates: it is torch.int64 of shape"),
     "one axis": (
         {"candidates": INTS[:, 0].clone(), "always": NONE},
         r"shape \(11,\), expected torch.int32 of shape \(-1, -1\)",
     ),
-    "two axes": ({"candidates": INTS, "always": INTS.clone()}, r"always: it is torch.int32 of shape \(11, 2\)"),
     "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source tokens, and the model has 11"),
-    "no columns": ({"candidates": INTS[:, :0].clone(), "always": NONE}, "0 candidates for each token"),
     "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each token"),
     "above": ({"candidates": INTS + 11, "always": NONE}, "candidates has the id 11, and the model's are from 0 to 10"),
-    "below": ({"candidates": INTS - 1, "always": NONE}, "candidates has the id -1"),
     "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "id 2147483647"),
     "of no vocabulary": ({"candidates": INTS, "always": NONE}, "it was learned for another vocabulary"),
 }

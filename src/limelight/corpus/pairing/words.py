@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -25,6 +26,9 @@ MIN_WEIGHT = 0.1
 """Weights of the lexicon below it are noise."""
 UNMATCHED = 0.1
 """Factor for the worth of words without any match: that one is missing in a sentence says nothing."""
+MIN_MET = 2
+"""Pairs in which two words met at least, to count as translations of each other: words that met once match all of a
+sentence."""
 TRANSLATED = "\0"
 """Begins a word of a translation of the source."""
 
@@ -74,6 +78,12 @@ def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Ma
     found: dict[int, dict[int, float]] = {}
     for one, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
         found.setdefault(one, {})[other] = weight
+    met = Counter[tuple[int, int]]()
+    for pair in pairs:
+        there = set(pair.target.tolist())
+        met.update((one, other) for one in pair.source.tolist() for other in found.get(one, {}).keys() & there)
+    for one, others in found.items():
+        found[one] = {other: weight for other, weight in others.items() if met[one, other] >= MIN_MET}
     for one, same in equal.items():
         found[one] = {**found.get(one, {}), **same}
     return found
