@@ -96,7 +96,6 @@ MISTAKES = """
     translate --model {trained} --top-k 3 --seed 1 | --top-k 3 and --seed 1: sampling options need --sample
     translate --model {trained} --to fr --text x | this model does not translate to fr; its directions are: en-lumi
     translate --model {trained} --workers 2 a b | 2 inputs and -o (none): many files need inputs
-    translate --model {trained} --shard 3/2 . -o out | --shard 3/2: give I/N
     translate --model {trained} . . -o s3://bucket/out | -o s3://bucket/out: many files need inputs
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
     translate --model {trained} --workers 2 . gone -o out | gone: there is no such file

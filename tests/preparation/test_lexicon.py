@@ -76,8 +76,6 @@ def test_places_near_the_diagonal_are_preferred() -> None:
     assert preferences[[3, 7, 8]] == pytest.approx(NO_SOURCE)
 
 
-
-
 def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many meetings an even choice of the pairs is taken, and a pair that alone has too many is not."""
     seen: list[int] = []
@@ -94,7 +92,7 @@ def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_most_likely_come_first() -> None:
     keys = np.array([3, 4, 9, 21, 28, 52])  # of 10 classes
-    found = Lexicon(keys, np.array([0.2, 0.6, 0.2, 0.4, 0.6, 1]), nothing=9, classes=10)
+    found = Lexicon(keys, np.array([0.2, 0.6, 0.2, 0.4, 0.6, 1]), np.ones(6, dtype=int), nothing=9, classes=10)
     expected = [[4, 3], [7, 7], [8, 1], [7, 7]]
     assert most_likely(found, sources=4, count=2, fill=7).tolist() == expected
     assert most_likely(found, sources=1, count=4, fill=7).tolist() == [[4, 3, 9, 7]]

@@ -149,10 +149,6 @@ def test_a_run_that_has_begun_goes_on_with_its_text(change: str, config: RunConf
             prepared(config, tmp_path / "another")
 
 
-
-
-
-
 def test_validation_pairs_that_cannot_be_measured_are_left_out_and_counted(config: RunConfig, tmp_path: Path) -> None:
     text = b"one\teins\n\tzwei\nthree\t \nfour\t" + b"vier " * 20_000 + b"\nfive\tfuenf\n"
     config = with_data(config, valid=corpus(tmp_path / "v.tsv", text))
@@ -163,8 +159,6 @@ def test_validation_pairs_that_cannot_be_measured_are_left_out_and_counted(confi
     none = with_data(config, valid=corpus(tmp_path / "none.tsv", b"\tzwei\n"))
     with pytest.raises(UserError, match=r"none\.tsv: no validation pair has text on both sides"):
         read_valid(none, tmp_path / "other", print)
-
-
 
 
 def test_segments_without_a_translation_are_listed(config: RunConfig, tmp_path: Path) -> None:

@@ -94,7 +94,6 @@ class Job:
         "NAME",
         panel=CORPORA,
     )
-    shard: str | None = option("Translate only the I-th of every N files, for several machines.", "I/N", panel=CORPORA)
     field: str | None = option(
         "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA
     )
@@ -109,7 +108,7 @@ class Job:
         from limelight.formats.opening import DOCUMENT_SUFFIXES
 
         named = self.inputs or []
-        given = any(each is not None for each in (self.engine, self.shard, self.field, self.timeout))
+        given = any(each is not None for each in (self.engine, self.field, self.timeout))
         if given or len(named) != 1:
             return given or len(named) > 1
         if is_path(Path.is_dir, named[0]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -210,8 +209,7 @@ def translate_corpus(job: Job) -> None:
     precision, _ = resolved_precision(job.found[0][0], machine, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
-    inputs, part = tuple(job.inputs), _part(job.shard)
-    files = CorpusJob(inputs, Path(output), made_of, job.field or "", workers, part, job.timeout or TIMEOUT)
+    files = CorpusJob(tuple(job.inputs), Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
     with Display() as display:
 
         def show(report: Report, count: int) -> None:
@@ -273,14 +271,6 @@ def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
     from limelight.corpus.ray_actors import Actors
 
     return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0)
-
-
-def _part(text: str | None) -> tuple[int, int]:
-    """Parse `2/8`. Raises `UserError` for anything else."""
-    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text or "1/1")
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise UserError(f"--shard {text}: give I/N, the I-th of every N files, with I from 1 to N, as 2/8")
-    return int(match[1]), int(match[2])
 
 
 def _cores() -> int:

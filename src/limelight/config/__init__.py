@@ -27,7 +27,6 @@ from limelight.config.models import (
     TransformerConfig,
 )
 from limelight.config.run import (
-    MAX_LENGTH_PENALTY,
     AugmentationConfig,
     BatchingConfig,
     Corpus,
@@ -39,7 +38,6 @@ from limelight.config.run import (
 )
 
 __all__ = [
-    "MAX_LENGTH_PENALTY",
     "UNNAMED",
     "AugmentationConfig",
     "BatchingConfig",

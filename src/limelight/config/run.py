@@ -288,16 +288,12 @@ class TrainingConfig(Section):
     if it is installed."""
 
 
-MAX_LENGTH_PENALTY = 10.0
-"""With so large an alpha the longest hypothesis always wins; much larger values overflow."""
-
-
 class DecodingConfig(Section):
     """Defaults of `translate` for this model; each call can override them."""
 
     beam_size: int = Field(4, ge=1, le=1000)
     """Hypotheses of each sentence; 1 is greedy search."""
-    length_penalty: float = Field(0.6, ge=0, le=MAX_LENGTH_PENALTY)
+    length_penalty: float = Field(0.6, ge=0, le=10.0)  # the longest always wins
     """alpha of `((k + length) / (k + 1))^alpha` (Wu et al. 2016, equation 14); 0 does not normalize."""
     length_offset: float = Field(5.0, ge=0, le=100)
     """k: 5 in that paper; 0 makes it `length^alpha`, as in fairseq, Marian, CTranslate2 and transformers."""

@@ -120,20 +120,20 @@ class Results:
         self._file = self.shard.local(self._about)
         return self._file
 
-    def add(self, items: Sequence[Item | BadLine], outcomes: Sequence[Outcome]) -> None:
-        """Write the results of the next lines as a part. `outcomes` are of those that are items."""
+    def add(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
+        """Write the results of the next lines as a part. `outcomes` are of the items without a fault."""
         lines, left_out, counts = list[str](), list[str](), Counts(read=len(items))
         found = iter(outcomes)
         for number, item in enumerate(items, start=self.counts["read"] + 1):
-            outcome = item.reason if isinstance(item, BadLine) else next(found)
-            given = Item("") if isinstance(item, BadLine) else item
+            outcome = item.fault or next(found)
             if isinstance(outcome, Done):
-                lines.append(self.shard.line(given, outcome.lines[0]))
+                lines.append(self.shard.line(item, outcome.lines[0]))
                 counts.update(["written", *(f"warning: {name}" for name in outcome.warnings)])
             else:
-                lines.append(self.shard.line(given, None))
-                counts.update(["skipped", f"skipped: {_NUMBER.sub('N', BadLine('', 0, outcome).kind)}"])
-                text = {"text": item.text} if isinstance(item, Item) else {}
+                lines.append(self.shard.line(item, None))
+                kind = BadLine(self.shard.name, number, outcome).kind
+                counts.update(["skipped", f"skipped: {_NUMBER.sub('N', kind)}"])
+                text = {} if item.fault else {"text": item.text}
                 left_out.append(as_json({"line": number, "reason": outcome, **text}) + "\n")
         self.parts.append({"lines": "".join(lines), "aside": "".join(left_out), "counts": counts})
         self.counts.update(counts)

@@ -33,8 +33,10 @@ class Item(NamedTuple):
     """A text and what it came in."""
 
     text: str
-    record: dict[str, Any] | None = None
+    record: Any = None
     """The object of a line of JSONL, or of a row."""
+    fault: str = ""
+    """Why there is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +82,14 @@ class Shard:
             return json.dumps(translation) + "\n"  # for each row; they become a column when all are there
         if self.kind == "text":
             return f"{translation or ''}\n"
-        return "" if translation is None else as_json({**(item.record or {}), RESULT: translation}) + "\n"
+        return "" if translation is None else as_json({**item.record, RESULT: translation}) + "\n"
 
 
-def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[Shard]:
+def find_shards(inputs: Sequence[str]) -> list[Shard]:
     """The files that the inputs stand for, in the order of the inputs and of their names within a folder.
 
     Args:
         inputs: files, folders, which are searched to any depth, and URLs that fsspec knows.
-        part: i and n take every n-th file, beginning with the i-th.
 
     Raises `UserError` for what is not there, and for two files whose results would have one name.
     """
@@ -103,7 +104,7 @@ def find_shards(inputs: Sequence[str], part: tuple[int, int] = (1, 1)) -> list[S
         found[shard.name] = shard
         if shard.kind == "parquet":
             _require("pyarrow", shard.path)
-    return list(found.values())[part[0] - 1 :: part[1]]
+    return list(found.values())
 
 
 def _expanded(given: str) -> list[Shard]:
@@ -184,41 +185,41 @@ def _require(package: str, place: str) -> None:
         raise UserError(f"{place}: this needs {package}: pip install 'limelight[corpus]'")
 
 
-def read_items(shard: Shard, file: Path, field: str = "") -> Iterator[Item | BadLine]:
-    """One item for each line or row: the text, or what is wrong with it. `field` is that of an object with the text;
-    empty takes the first of `FIELDS` that is there. Raises `UserError` for a file that cannot be read at all."""
+def read_items(shard: Shard, file: Path, field: str = "") -> Iterator[Item]:
+    """One item for each line or row. `field` is that of an object with the text; empty takes the first of `FIELDS` that
+    is there. Raises `UserError` for a file that cannot be read at all."""
     if shard.kind == "parquet":
         from limelight.formats.columns import read_rows
 
-        for number, record in enumerate(read_rows(str(file), [field] if field else FIELDS), start=1):
-            yield _of_record(record, field, shard, number)
+        for record in read_rows(str(file), [field] if field else FIELDS):
+            yield _of_record(record, field, shard)
         return
     with open_text(file) as stream:
-        for number, line in enumerate(scan_lines(stream, shard.path), start=1):
+        for line in scan_lines(stream, shard.path):
             if isinstance(line, BadLine):
-                yield line
+                yield Item("", fault=line.reason)
             elif shard.kind == "text":
                 yield Item(line)
             else:
                 try:
                     record = json.loads(line)
                 except (ValueError, RecursionError) as error:
-                    yield BadLine(shard.path, number, f"not valid JSON ({error})")
+                    yield Item("", fault=f"not valid JSON ({error})")
                 else:
-                    yield _of_record(record, field, shard, number)
+                    yield _of_record(record, field, shard)
 
 
-def _of_record(record: Any, field: str, shard: Shard, number: int) -> Item | BadLine:
+def _of_record(record: Any, field: str, shard: Shard) -> Item:
     """The text of an object. Raises `UserError` if the translation would replace it."""
     if not isinstance(record, dict):
-        return BadLine(shard.path, number, "not a JSON object")
+        return Item("", fault="not a JSON object")
     name = field or next((name for name in FIELDS if name in record), "")
     text = record.get(name)
     if not isinstance(text, str):
         wanted = repr(field) if field else " or ".join(map(repr, FIELDS))
-        return BadLine(shard.path, number, f"there is no text under {wanted}; --field names another")
+        return Item("", fault=f"there is no text under {wanted}; --field names another")
     if name == RESULT:
         raise UserError(f"{shard.path}: the translation would replace the text, {name!r}; rename it, and use --field")
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        return BadLine(shard.path, number, "the text holds a NUL character or half of a surrogate pair")
+        return Item("", fault="the text holds a NUL character or half of a surrogate pair")
     return Item(text, record)

@@ -13,7 +13,7 @@ from typing import Any
 
 from limelight.corpus.pool import ENDED, TIMEOUT, Chunk, Engine, Pool
 from limelight.corpus.results import REPORT, Counts, Results
-from limelight.corpus.shards import Item, Shard, find_shards, read_items
+from limelight.corpus.shards import Shard, find_shards, read_items
 from limelight.corpus.worker import Done
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
@@ -34,7 +34,6 @@ class CorpusJob:
     field: str = ""
     """The field of an object with the text; empty takes the first known one that is there."""
     workers: int = 1
-    part: tuple[int, int] = (1, 1)
     timeout: float = TIMEOUT
     chunk: int = CHUNK
 
@@ -89,11 +88,10 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
     Raises `UserError` for inputs that are not there, for results of other settings, and for a model or options that are
     not available; `RunError` if nothing can be written, or workers end repeatedly.
     """
-    shards = find_shards(job.inputs, job.part)
+    shards = find_shards(job.inputs)
     for shard in shards:
         if not shard.stamp and job.output.resolve() in Path(shard.path).resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
-    name = REPORT if job.part == (1, 1) else f"report-{job.part[0]}-of-{job.part[1]}.json"
     with writing(job.output, AGAIN):
         job.output.mkdir(parents=True, exist_ok=True)
     pool, began = Pool(engine.start, job.workers, timeout=job.timeout), time.monotonic()
@@ -111,8 +109,8 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
                 report.add(results)
             report.seconds, report.ended = time.monotonic() - began, pool.ended
             show(report, len(shards))
-    with writing(job.output / name, AGAIN):
-        write_whole(job.output / name, as_json(vars(report), indent=1) + "\n")
+    with writing(job.output / REPORT, AGAIN):
+        write_whole(job.output / REPORT, as_json(vars(report), indent=1) + "\n")
     return report
 
 
@@ -132,7 +130,7 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             while not is_last:
                 items = list(islice(lines, job.chunk))
                 is_last = len(items) < job.chunk
-                texts = [item.text for item in items if isinstance(item, Item)]
+                texts = [item.text for item in items if not item.fault]
                 yield Chunk(texts, done + 1, (results, items, is_last))
                 done += len(items)
         except UserError as error:  # of this file alone

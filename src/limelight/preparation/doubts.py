@@ -53,7 +53,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
             pairs = pairs[1:]
     texts = [text for pair in pairs for side in (pair.source, pair.target) if (text := side.strip())]
     quoted = [text for text in texts if len(text) > 1 and text[0] == text[-1] == '"']
-    if (len(texts) > 2 and len(quoted) == len(texts)) or any('""' in text[1:-1] for text in quoted):
+    if len(texts) > 2 and len(quoted) == len(texts):
         yield (
             f"{name}: texts are enclosed in quotes ({shown(quoted[0], SHOWN)}), which are read as part of them; write "
             "the file without quotes"

@@ -7,6 +7,7 @@ all. No text of a held-out pair remains in training, on either side of any corpu
 
 import hashlib
 import heapq
+import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -117,7 +118,7 @@ def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
     return {each: run / HELD_OUT / (f"{role}.{each}.tsv" if several else f"{role}.tsv") for each in _directions(data)}
 
 
-def first_by_hash(pairs: Iterable[Pair], most: int | None = None, seed: str = "") -> list[Pair]:
+def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = "") -> list[Pair]:
     """The pairs with the smallest hashes of their sources in ascending order, the first one of each source; all by
     default. A pair that does not fit into a .tsv file as it is is left out."""
 
@@ -129,8 +130,6 @@ def first_by_hash(pairs: Iterable[Pair], most: int | None = None, seed: str = ""
                 seen.add(key)
                 yield key, pair
 
-    if most is None:
-        return [pair for _, pair in sorted(found(), key=lambda each: each[0])]
     return [pair for _, pair in heapq.nsmallest(most, found(), key=lambda each: each[0])]
 
 

@@ -59,6 +59,8 @@ class Lexicon(NamedTuple):
     keys: Ids
     """`source * classes + target`, in ascending order."""
     probabilities: npt.NDArray[np.float64]
+    counts: Ids
+    """The number of co-occurrences."""
     nothing: int
     """The source id of no source token."""
     classes: int
@@ -147,7 +149,10 @@ def learn_lexicon(
         for block in blocks:
             shares += _shares(block, probabilities)
         probabilities = shares / np.bincount(sources, shares)[sources]
-    return Lexicon(keys, probabilities, nothing, classes)
+    counts = sum(
+        (np.bincount(block.keys, minlength=len(keys)) for block in blocks), start=np.zeros(len(keys), np.int64)
+    )
+    return Lexicon(keys, probabilities, counts, nothing, classes)
 
 
 def most_likely(lexicon: Lexicon, *, sources: int, count: int, fill: int) -> Ids:

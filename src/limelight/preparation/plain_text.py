@@ -1,5 +1,6 @@
 """From plain text, and from labeled texts, to training data: a vocabulary and files of tokens."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
@@ -141,15 +142,13 @@ def _learned(
     return Tokenizers(learned, learned)
 
 
-def _divided(line: str) -> Iterator[str]:
-    """A line in pieces of at most `SENTENCE` characters, split before a space if there is one."""
-    place = 0
-    while len(line) - place > SENTENCE:
-        space = line.rfind(" ", place + 1, place + SENTENCE)
-        cut = space if space > 0 else place + SENTENCE
-        yield line[place:cut]
-        place = cut
-    yield line[place:]
+def _divided(line: str) -> list[str]:
+    """A line in pieces of at most `SENTENCE` characters, split beside spaces if there are some."""
+    if len(line) <= SENTENCE:
+        return [line]
+    return textwrap.wrap(
+        line, SENTENCE, expand_tabs=False, replace_whitespace=False, drop_whitespace=False, break_on_hyphens=False
+    )
 
 
 def _write(

@@ -7,7 +7,6 @@ it.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -74,16 +73,10 @@ def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Ma
     backward = learn_lexicon([Pieces(pair.target, pair.source) for pair in pairs], nothing=targets, classes=sources)
     ours, theirs = np.divmod(forward.keys, targets)
     weights = np.minimum(1.0, 2 * np.sqrt(forward.probabilities * backward.of(theirs * sources + ours)))
-    kept = (weights >= MIN_WEIGHT) & (ours < sources)
+    kept = (weights >= MIN_WEIGHT) & (ours < sources) & (forward.counts >= MIN_MET)
     found: dict[int, dict[int, float]] = {}
     for one, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
         found.setdefault(one, {})[other] = weight
-    met = Counter[tuple[int, int]]()
-    for pair in pairs:
-        there = set(pair.target.tolist())
-        met.update((one, other) for one in pair.source.tolist() for other in found.get(one, {}).keys() & there)
-    for one, others in found.items():
-        found[one] = {other: weight for other, weight in others.items() if met[one, other] >= MIN_MET}
     for one, same in equal.items():
         found[one] = {**found.get(one, {}), **same}
     return found
