@@ -124,10 +124,6 @@ def test_they_outlive_the_service(tmp_path: Path) -> None:
     assert (kept.id, kept.name, kept.entries) == (identity, "mine", "a\tb")
     assert again.list("bob") == []
     (path,) = (tmp_path / "kept").glob("*.json")
-    fields = json.loads(path.read_text())
-    former = {"dictionaries": [{name: fields.pop(name) for name in ("source", "target", "entries")}], **fields}
-    path.write_text(json.dumps(former))
-    assert Glossaries(tmp_path / "kept").list("alice") == [kept]
     for damaged in ("", "[]", "{}", json.dumps({"format": 99}), json.dumps({"format": 1, "dictionaries": [{}]})):
         path.write_text(damaged)
         with pytest.raises(UserError, match=identity):

@@ -1,9 +1,11 @@
 """Keys: kept as hashes, found in constant time, limited one by one."""
 
+import asyncio
 import json
 import threading
 from contextlib import suppress
 from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key
+from limelight.serving.logs import Log
 from limelight.serving.refusal import Refusal
+from limelight.serving.server import Plan, run_service
+from tests.serving.helpers import running, table, translator
 
 
 def test_a_key_is_known_by_its_hash_alone(tmp_path: Path) -> None:
@@ -150,3 +155,31 @@ def test_a_key_gets_its_limit_each_minute_and_at_most_twice_that_in_one() -> Non
     with pytest.raises(Refusal):
         keys.spend("k", 1)
     keys.spend("unlimited", 10**9)
+
+
+@pytest.mark.parametrize("content", [None, "{", "[]"])
+def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "keys.json"
+    if content is not None:
+        path.write_text(content)
+        with pytest.raises(UserError):
+            read_keys(path)
+    with pytest.raises(UserError, match=r"keys\.json"):
+        asyncio.run(run_service(Plan({}, port=0, keys=path), Log(StringIO())))
+
+
+def test_a_request_without_room_costs_a_key_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = Keys([Key("one", digest("secret"), "", 10)])
+    with running({"one": translator(table(1))}, keys=keys) as service:
+        pool = service.service.catalog.models[0].pool
+        with monkeypatch.context() as patch:
+
+            async def full(*_: object, **__: object) -> list[object]:
+                raise Refusal(503, "overloaded", "there is no room", retry_after=1)
+
+            patch.setattr(pool, "run", full)
+            for _ in range(3):
+                answer = service.post("/api/v1/translate", {"text": "dabdabdabd"}, authorization="Bearer secret")
+                assert answer.status == 503
+        answer = service.post("/api/v1/translate", {"text": "dabdabdabd"}, authorization="Bearer secret")
+        assert answer.status == 200

@@ -11,8 +11,10 @@ import pytest
 from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
+from limelight.serving.links import Loading
 from limelight.serving.refusal import Refusal
 from limelight.serving.stored import Memories, StoredMemory
+from limelight.storage.layout import DEFAULT, bundled_models
 from tests.serving.helpers import Answered, Running, carrying, running
 
 LAMP, MINE = "the lamp hums here now", "Hier brummt jetzt die Leuchte."
@@ -191,3 +193,14 @@ def test_what_is_refused_leaves_nothing_in_the_folder(tmp_path: Path) -> None:
     with pytest.raises(Refusal):
         asyncio.run(memories.add(new("a", "x"), "a.tsv", b"a\tb\nc\td"))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # lines of the log
+def test_the_memory_of_the_service_is_used_and_named(tmp_path: Path) -> None:
+    source, target = "The pharmacy is closed today.", "Die Apotheke hat heute zu."
+    (tmp_path / "m.tmx").write_text(TMX.format(source=source, target=target), encoding="utf-8")
+    with running({"box": Loading(str(bundled_models()[DEFAULT]), memory=str(tmp_path / "m.tmx"))}) as one:
+        (own,) = one.post("/api/v1/translate", {"text": source, **PAIR}).value["translations"]
+    assert own["text"] == target
+    (match, *_) = own["sentences"][0]["matches"]
+    assert (match["similarity"], match["origin"].rpartition("/")[2]) == (1.0, "m.tmx:1")

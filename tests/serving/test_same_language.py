@@ -1,30 +1,15 @@
 """A text that is already in the target language comes back as it is, and every API says so."""
 
 from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from limelight.pipelines.translator import Translator
-from limelight.serving.engine import TranslationEngine
-from limelight.serving.links import Report, ReportCallback
-from limelight.text.detection import learn_detector
-from tests.serving.helpers import Running, ThreadLink, running, table, translator, wait_until
+from tests.serving.helpers import Running, running, table, translator, wait_until
 from tests.serving.test_documents import send
 
 GERMAN, SPANISH = "Ich weiß nicht, wo meine Bücher sind.", "¿Dónde está la estación?"
 SAID = "already in target language"
-
-
-def detecting(one: Translator) -> Any:
-    detector = learn_detector({"de": ["das ist der Hund und die Katze"] * 60, "en": ["this is the dog and a cat"] * 60})
-
-    def make(send: ReportCallback) -> TranslationEngine:
-        send(Report(0, "loaded", {"directions": [["en", "de"], ["de", "en"]]}))
-        return TranslationEngine(one, send, detector)
-
-    return lambda heard: ThreadLink(make, heard)
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +58,3 @@ def test_every_api_says_which_language_it_was(service: Running) -> None:
     assert deepl == {"detected_source_language": "DE", "text": GERMAN}
     own = service.post("/api/v1/translate", {"text": GERMAN, "target_lang": "de"}).value["translations"][0]
     assert (own["text"], own["warnings"]) == (GERMAN, [SAID])
-
-
-def test_a_language_of_no_model_is_detected_as_itself() -> None:
-    with running({"one": detecting(translator(table(1)))}, start=lambda start: start) as service:
-        for text, language in ((SPANISH, "es"), ("Я не знаю, где мои книги.", "ru"), ("the dog is a cat", "en")):
-            found = service.post("/detect", {"q": text}).value
-            assert found[0]["language"] == language
-            assert found[0]["confidence"] > 90
-            assert sum(each["confidence"] for each in found) == pytest.approx(100, abs=0.3)

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from limelight.serving import server
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.server import TimedProtocol
@@ -170,16 +169,3 @@ def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> N
                 connection.sendall(b"\r\n")
                 time.sleep(0.01)
             pytest.fail("it was not disconnected")
-
-
-def test_headers_that_never_end_have_a_bound() -> None:
-    with (
-        running({"one": translator(table(1))}) as service,
-        socket.create_connection(("127.0.0.1", service.port), timeout=600) as connection,
-    ):
-        connection.sendall(b"GET / HTTP/1.1\r\n")
-        with suppress(ConnectionError):
-            for _ in range(100 * server.MAX_HEAD // 1000):
-                connection.sendall(b"More: " + b"x" * 1000 + b"\r\n")
-                time.sleep(0.0001)
-        assert is_closed(connection, 600)

@@ -35,7 +35,7 @@ def build_app(service: Service, apis: Sequence[Api], cors: Sequence[str] = ()) -
     return CORSMiddleware(
         app,
         allow_origins=list(cors),
-        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
+        allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # the client of OpenAI sends some of its own
         expose_headers=["Retry-After", "X-Trace-ID"],
         max_age=86400,
@@ -47,8 +47,7 @@ class App:
 
     def __init__(self, service: Service, apis: Sequence[Api]) -> None:
         self._service, self._apis = service, apis
-        routes = [route for api in apis for route in api.routes]
-        self._routes = sorted(routes, key=lambda route: "{" in route.path)  # a fixed path is tried first
+        self._routes = [route for api in apis for route in api.routes]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, whatever happens; its outcome is counted once."""
@@ -76,7 +75,7 @@ class App:
 
     def _route_of(self, method: str, path: str) -> Route:
         """The route of a request; for an unknown path or method one that refuses."""
-        fitting = {route.method: route for route in reversed(self._routes) if route.pattern.fullmatch(path)}
+        fitting = {route.method: route for route in self._routes if route.pattern.fullmatch(path)}
         if (route := fitting.get("GET" if method == "HEAD" else method)) is not None:
             return route
         refusal = Refusal(404, "not_found", "there is nothing at this path")

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse as JSONResponse
 from starlette.responses import Response as Response
+from starlette.routing import compile_path
 
 from limelight.serving.fields import Upload
 from limelight.serving.refusal import Refusal, bad_request
@@ -78,7 +79,7 @@ class Route:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """The path; a variable part is a group."""
-        return re.compile(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(self.path)))
+        return compile_path(self.path)[0]
 
     @cached_property
     def form(self) -> type[BaseModel] | None:

@@ -15,9 +15,9 @@ import weakref
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.config.directions import same_language
 from limelight.errors import RunError, UserError
@@ -122,14 +122,6 @@ class StoredGlossary(Item):
 
     entries: str
     """One term per line: source TAB target."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_one_dictionary(cls, fields: Any) -> Any:
-        """Also those of former versions, which listed the entries of several directions; one direction is read."""
-        if isinstance(fields, dict) and len(dictionaries := fields.get("dictionaries", ())) == 1:
-            return {**{name: fields[name] for name in fields if name != "dictionaries"}, **dictionaries[0]}
-        return fields
 
     @property
     def terms(self) -> list[tuple[str, str]]:

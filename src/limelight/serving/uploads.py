@@ -38,25 +38,26 @@ class Document:
     key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
 
     @property
+    def ended(self) -> bool:
+        """Whether it is translated, or will not be."""
+        return self.work is not None and self.work.done()
+
+    @property
     def status(self) -> str:
         """`translating`, `done` or `error`."""
-        if self.work is None or not self.work.done():
-            return "translating"
-        return "error" if self.refusal else "done"
+        return "translating" if not self.ended else "error" if self.refusal else "done"
 
     @property
     def refusal(self) -> Refusal | None:
         """Why there is no translation; None where there is, or may still be. No further request will change it."""
-        if self.work is None or not self.work.done():
+        if self.work is None or not self.ended:
             return None
-        error = Refusal(400, "document", "it was not finished in time")
-        if not self.work.cancelled():
-            if (raised := self.work.exception()) is None:
-                return None
-            error = Refusal(400, "document", "it could not be translated")
-            if isinstance(raised, Refusal):
-                error = Refusal(raised.status if raised.status < 500 else 400, "document", raised.message)
-        return error
+        if self.work.cancelled():
+            return Refusal(400, "document", "it was not finished in time")
+        error = self.work.exception()
+        if isinstance(error, Refusal):
+            return Refusal(error.status if error.status < 500 else 400, "document", error.message)
+        return None if error is None else Refusal(400, "document", "it could not be translated")
 
 
 class Uploads:
@@ -112,7 +113,7 @@ class Uploads:
         """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
         arrived. Raises `Refusal` where that is not there, or no longer."""
         document = self.find(identity, key, missing)
-        if document.work is None or not document.work.done():
+        if document.work is None or not document.ended:
             raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
         if (refusal := document.refusal) is not None:
             raise refusal

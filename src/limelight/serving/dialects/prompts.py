@@ -143,7 +143,10 @@ def _of_json(text: str) -> Prompt | None:
         return None
     if isinstance(value, dict) and isinstance(value.get("target_language"), str):
         asked = read_form(Weblate, value)
-        strings, terms = [each.source for each in asked.strings], _terms(map(_sides, asked.glossary))
+        strings, terms = (
+            [each.source for each in asked.strings],
+            _terms((each.get("source"), each.get("target")) for each in asked.glossary),
+        )
         return Prompt(tuple(strings), strings, asked.source_language, (asked.target_language,), tuple(terms))
     texts = list[str]()
     if isinstance(value, dict | list):
@@ -158,10 +161,6 @@ def with_strings(value: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, dict):
         return {name: with_strings(each, change) for name, each in value.items()}
     return [with_strings(each, change) for each in value] if isinstance(value, list) else value
-
-
-def _sides(term: dict[str, Any]) -> tuple[Any, Any]:
-    return term.get("source"), term.get("target")
 
 
 def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
