@@ -45,7 +45,7 @@ def test_bounds(progress: Progress, reason: str) -> None:
 
 def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     played(monkeypatch, [3.0, 2.0, 2.5, 2.0, 2.1, 9.0])
-    config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1, average_of="best")
+    config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1)
     progress = go(config, tmp_path / "run")
     assert (progress.step, progress.best_step, progress.without_gain) == (10, 4, 3)
     assert progress.finished == "no gain in 3 validations (training.patience=3)"
@@ -60,7 +60,7 @@ def test_while_bleu_says_nothing_a_falling_loss_is_a_gain(tmp_path: Path, monkey
     played(
         monkeypatch, [6.0, 5.0, 4.0, 3.0, 3.5, 3.6], [(0.0, 9.0), (0.4, 8.0), (0.0, 9.0), (0.0, 7.0)] + [(0.0, 6.0)] * 2
     )
-    config = tiny_run(tmp_path / "text", max_steps=None, patience=2, validate_every=1, average=1, average_of="best")
+    config = tiny_run(tmp_path / "text", max_steps=None, patience=2, validate_every=1, average=1)
     progress = go(config, tmp_path / "run")
     assert (progress.step, progress.best_step, progress.best_loss) == (6, 1, 3.0)
     _, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
