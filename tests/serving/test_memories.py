@@ -203,4 +203,4 @@ def test_the_memory_of_the_service_is_used_and_named(tmp_path: Path) -> None:
         (own,) = one.post("/api/v1/translate", {"text": source, **PAIR}).value["translations"]
     assert own["text"] == target
     (match, *_) = own["sentences"][0]["matches"]
-    assert (match["similarity"], match["origin"].rpartition("/")[2]) == (1.0, "m.tmx:1")
+    assert (match["similarity"], match["origin"].rpartition("/")[2]) == (1.0, "m.tmx:2")
