@@ -1,25 +1,20 @@
-"""A translation memory: segments that were translated before, found again by their source text.
+"""A translation memory: segments that were translated before, which are used again for the same source.
 
 The segments of a file are indexed once, in a SQLite database beside the file, so that a memory of a million segments
-takes no memory of the process. A segment is found exactly, or by the words that it shares with a text: full-text search
-gives candidates, and the Levenshtein distance of their words decides.
+takes no memory of the process.
 """
 
 from __future__ import annotations
 
 import errno
-import math
 import shutil
 import sqlite3
 import tempfile
 import unicodedata
 import weakref
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
-from hashlib import blake2b
-from itertools import islice, pairwise
 from pathlib import Path
 from threading import Lock
 
@@ -28,46 +23,26 @@ from limelight.files import cause, fill_file, locked
 from limelight.formats.pairs import names_languages, read_pairs
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
-from limelight.text.words import words_and_signs, words_of
 
 FORMAT = "limelight memory 2"
-LEAST = 0.7
-"""Default minimum similarity of a match that is shown."""
-COMMON = 300
-"""Words and pairs of words in more segments than this are not looked up, unless a text has no others."""
-CANDIDATES = 100
-"""Maximum number of segments whose distance is computed for a text."""
-MAX_TOKENS = 200
-"""Distinct words and pairs of words of a text that are looked up."""
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE segments (id INTEGER PRIMARY KEY, key BLOB, source TEXT, target TEXT, line INTEGER);
-CREATE VIRTUAL TABLE lookup USING fts5 (words, content='', detail=none, columnsize=0);
+CREATE TABLE segments (source TEXT PRIMARY KEY, target TEXT, line INTEGER) WITHOUT ROWID;
 """
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryMatch:
-    """A segment of a translation memory that is like a text."""
+    """A segment of a translation memory with the source of a text."""
 
     source: str
     target: str
-    similarity: float
-    """1 for the same text, except for white space; else the `similarity` of the sources, which is below 1."""
     origin: str
     """The file and line of the segment."""
 
 
-def similarity(one: Sequence[str], other: Sequence[str], least: float = 0.0) -> float:
-    """1 - d / n of two texts in words and signs, with their Levenshtein distance d and n words of the longer one; at
-    most 0.99, as where only white space differs. 0 where it is less than `least`."""
-    from rapidfuzz.distance import Levenshtein  # takes 35 ms, which translations without a memory should not wait for
-
-    return min(0.99, Levenshtein.normalized_similarity(one, other, score_cutoff=least))
-
-
 def normalized(text: str) -> str:
-    """The text as it is compared for an exact match: Unicode in NFC, single spaces, none at the ends."""
+    """The text as it is compared: Unicode in NFC, single spaces, none at the ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
@@ -79,7 +54,7 @@ class TranslationMemory:
         self.indexes = tuple(indexes)
 
     def __len__(self) -> int:
-        """The number of segments."""
+        """The number of segments with different sources."""
         return sum(index.total for index in self.indexes)
 
     def close(self) -> None:
@@ -92,33 +67,21 @@ class TranslationMemory:
         asked = normal_code(source), normal_code(target)
         return TranslationMemory(index for index in self.indexes if index.fits(*asked))
 
-    def exact(self, text: str) -> MemoryMatch | None:
+    def find(self, text: str) -> MemoryMatch | None:
         """The last segment of a file with this source, or None. White space at the ends does not count."""
-        return next((match for index in self.indexes for match in index.exact(normalized(text))), None)
-
-    def find(self, text: str, least: float = LEAST, most: int = 3) -> list[MemoryMatch]:
-        """The segments most similar to a text, at least `least` and at most `most`, best first; of equal ones the last
-        of a file first. A translation is given once.
-
-        Only segments that share one of the rarer words with the text are found; see `COMMON` and `CANDIDATES`.
-        """
-        every = [match for index in self.indexes for match in index.similar(text, least)]
-        found = dict[str, MemoryMatch]()
-        for match in sorted(every, key=lambda match: -match.similarity):
-            found.setdefault(match.target, match)
-        return list(found.values())[:most]
+        source = normalized(text)
+        return next((match for index in self.indexes if (match := index.find(source))), None)
 
 
 class Index:
-    """The indexed segments of a file in one direction, whose languages may be unknown (empty). Its matches are the last
-    ones of the file first, and name their origin by `name`."""
+    """The indexed segments of a file in one direction, whose languages may be unknown (empty). Matches have `name` in
+    their origin."""
 
-    def __init__(self, index: Path, name: str) -> None:
-        about = _about(index)
-        self.path, self.name = index, name
-        self.source, self.target = about["source"], about["target"]
-        self.total = int(about["segments"])
-        self._lock, self._database = Lock(), _opened(index)
+    def __init__(self, path: Path, name: str) -> None:
+        about = _about(path)
+        self.path, self.name = path, name
+        self.source, self.target, self.total = about["source"], about["target"], int(about["segments"])
+        self._lock, self._database = Lock(), _opened(path)
 
     def close(self) -> None:
         """Close it, when nothing else uses it."""
@@ -130,46 +93,12 @@ class Index:
         named = ((self.source, source), (self.target, target))
         return all(not own or not other or own == other for own, other in named)
 
-    def exact(self, text: str) -> Iterator[MemoryMatch]:
-        """The segments with a normalized source."""
-        rows = self._rows("SELECT id, source, target, line FROM segments WHERE key = ? ORDER BY id DESC", _key(text))
-        return (self._match(row, 1.0) for row in rows if normalized(row[1]) == text)
-
-    def similar(self, text: str, least: float) -> Iterator[MemoryMatch]:
-        """The segments of at least this similarity, exact ones among them."""
-        same, words, candidates = normalized(text), words_and_signs(text.casefold()), self._candidates(text)
-        query = f"key = ? OR id IN ({','.join('?' * len(candidates))}) ORDER BY id DESC"
-        rows = self._rows(f"SELECT id, source, target, line FROM segments WHERE {query}", _key(same), *candidates)
-        for row in rows:
-            is_same = normalized(row[1]) == same
-            near = 1.0 if is_same else similarity(words, words_and_signs(row[1].casefold()), least)
-            if near >= least:
-                yield self._match(row, near)
-
-    def _match(self, row: tuple[int, str, str, int], near: float) -> MemoryMatch:
-        _, source, target, line = row
-        return MemoryMatch(source, target, near, f"{self.name}:{line}")
-
-    def _candidates(self, text: str) -> list[int]:
-        """The segments that share most rare words with a text."""
-        weights, common = defaultdict[int, float](float), list[str]()
-        for token in islice(_tokens(text), MAX_TOKENS):
-            having = self._having(token)
-            common += [token] if len(having) > COMMON else []
-            for number in having if len(having) <= COMMON else ():
-                weights[number] += math.log(1 + self.total / len(having))
-        if not weights and common:  # no rarer words: segments with all the common ones
-            weights |= dict.fromkeys(self._having(" AND ".join(common)), 1.0)
-        return sorted(weights, key=lambda number: (weights[number], number), reverse=True)[:CANDIDATES]
-
-    def _having(self, query: str) -> list[int]:
-        """At most `COMMON` + 1 segments, the last ones of the file first."""
-        words = "SELECT rowid FROM lookup WHERE lookup MATCH ? ORDER BY rowid DESC LIMIT ?"
-        return [number for (number,) in self._rows(words, query, COMMON + 1)]
-
-    def _rows(self, query: str, *values: object) -> list[tuple]:
+    def find(self, source: str) -> MemoryMatch | None:
+        """The segment with a normalized source."""
         with self._lock:
-            return self._database.execute(query, values).fetchall()
+            query = "SELECT target, line FROM segments WHERE source = ?"
+            row = self._database.execute(query, (source,)).fetchone()
+        return MemoryMatch(source, row[0], f"{self.name}:{row[1]}") if row else None
 
 
 def open_memory(
@@ -191,7 +120,7 @@ def open_memory(
         before, bad = _state(path), list[BadLine]()
         say(f"{path}: its index is made, once")
         pairs = read_pairs([path], source, target, on_bad_line=lambda line: bad.extend([line] * (len(bad) < 3)))
-        if not index_pairs(partial, pairs, file=before, source=source, target=target):
+        if not _index(partial, pairs, {"file": before, "source": source, "target": target}):
             reason = f" ({bad[0]})" if bad else ""
             raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
         for line in bad:
@@ -251,41 +180,20 @@ def _state(path: Path) -> str:
     return f"{state.st_size} bytes, {state.st_mtime_ns} ns"
 
 
-def index_pairs(index: Path, pairs: Iterable[Pair], *, file: str = "", source: str = "", target: str = "") -> int:
-    """Write the index of a memory of these pairs; returns their number. `file` is the state of their file. Raises
-    `OSError` if it cannot be written, as on a full disk."""
-    index.unlink(missing_ok=True)
+def _index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> int:
+    """Write the index of a memory of these pairs; returns the number of segments. Raises `OSError` if it cannot be
+    written, as on a full disk."""
+    path.unlink(missing_ok=True)
+    rows = ((normalized(pair.source), pair.target, pair.line) for pair in pairs)
     try:
-        with closing(sqlite3.connect(index)) as database:
+        with closing(sqlite3.connect(path)) as database:
             database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
-            total = _insert(database, pairs)
-            about = {"format": FORMAT, "file": file, "source": source, "target": target, "segments": str(total)}
-            database.executemany("INSERT INTO about VALUES (?, ?)", about.items())
-            database.execute("CREATE INDEX by_key ON segments (key)")
+            used = (row for row in rows if row[0] and row[1].strip())
+            database.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", used)
+            (total,) = database.execute("SELECT COUNT(*) FROM segments").fetchone()
+            facts = {"format": FORMAT, "segments": str(total), **about}
+            database.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
             database.commit()
     except sqlite3.OperationalError as error:
-        raise OSError(errno.ENOSPC, str(error), str(index)) from error
-    return total
-
-
-def _insert(database: sqlite3.Connection, pairs: Iterable[Pair]) -> int:
-    """Store pairs with text on both sides; returns their number."""
-    number = 0
-    for number, pair in enumerate((pair for pair in pairs if pair.source.strip() and pair.target.strip()), start=1):
-        row = number, _key(normalized(pair.source)), pair.source, pair.target, pair.line
-        database.execute("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", row)
-        database.execute("INSERT INTO lookup (rowid, words) VALUES (?, ?)", (number, " ".join(_tokens(pair.source))))
-    return number
-
-
-def _tokens(text: str) -> Iterator[str]:
-    """What a segment is found by: its words and its pairs of adjacent words. Each is hashed to letters and digits,
-    which the tokenizer of the database does not divide."""
-    words = words_of(text.casefold())
-    pairs = (f"{one} {other}" for one, other in pairwise(words))
-    for each in dict.fromkeys((*words, *pairs)):
-        yield blake2b(each.encode(), digest_size=6).hexdigest()
-
-
-def _key(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=8).digest()
+        raise OSError(errno.ENOSPC, str(error), str(path)) from error
+    return int(total)

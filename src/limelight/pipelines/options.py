@@ -31,8 +31,8 @@ class TextOptions(SearchOptions, total=False):
         separators, signs, and the matches of the given regular expressions; False protects nothing. Default: all that
         where the model was trained with placeholders, or with a glossary, and where guards are on by default.
     glossary: terms and their required translations.
-    memory: segments that were translated before. Those with the same source are reused, and not searched; the most
-        similar ones are in `Translation.matches`. A memory of another direction has none.
+    memory: segments that were translated before. Those with the same source are reused, and not searched; they
+        are in `Translation.matches`. A memory of another direction has none.
     pivot: go through another language of the model if it has no direct direction, such as de-en and en-fr for de-fr.
         Default: True. False refuses such a text.
     formality: `formal` or `informal`: the form of address, for a model that was trained with it, else an error;

@@ -103,12 +103,11 @@ class _Work:
         same = unchanged(text.text, self._other, self._direction)
         uses_memory = options.memory is not None and not text.prefix
         self._memory = options.memory.of(*names_of(self._direction)) if uses_memory and options.memory else None
-        self._matches = tuple(self._memory.find(text.text)) if self._memory and text.text.strip() else ()
+        match = self._memory.find(text.text) if self._memory and text.text.strip() else None
         if same is not None:
             self.result = same
-        elif self._matches and self._matches[0].similarity == 1:
-            again = reused(text.text, self._matches[0], self._direction)
-            self.result = replace(again, matches=self._matches, source_lang_confidence=self._sure)
+        elif match is not None:
+            self.result = replace(reused(text.text, match, self._direction), source_lang_confidence=self._sure)
         else:
             self._plan = self._planned(() if text.prefix else (*codes, *self._protectors()))
 
@@ -159,7 +158,7 @@ class _Work:
         if source is None:
             return ()
         if not (text.prefix or source.numbers):
-            if self._memory is not None and (match := self._memory.exact(source.text)):
+            if self._memory is not None and (match := self._memory.find(source.text)):
                 return (reused(source.text, match, direction),)
             if term := whole_term(source.sent, source.terms):
                 return (known(source.text, term, direction),)
@@ -180,7 +179,6 @@ class _Work:
         self.result = replace(
             whole,
             source_lang_confidence=self._sure,
-            matches=tuple(dict.fromkeys((*self._matches, *whole.matches))),
             warnings=(*warnings, *whole.warnings),
         )
 

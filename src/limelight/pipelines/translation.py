@@ -54,8 +54,7 @@ class Translation:
     unused: tuple[str, ...] = ()
     """Target terms of the glossary that the translation does not use."""
     matches: tuple[MemoryMatch, ...] = ()
-    """Segments of the translation memory, best first: those like the whole text, then those that are sentences of it.
-    One with a similarity of 1 was reused for its text or sentence, which has no tokens then."""
+    """Segments of the translation memory that were reused, for the text or for its sentences."""
 
 
 Write = Callable[[Sequence[str]], tuple[str, Sequence[str]]]
