@@ -145,7 +145,7 @@ def test_links_follow_their_sentences_when_pairs_are_joined() -> None:
     links = Alignment([Link(0, 2), Link(1, 1), Link(2, 0)], WordForms())
     rates = {"join": 1.0, "placeholders": 1.0}
     joined = 0
-    for (source, target), applied, _ in augment(pairs, [EN_DE] * 200, rates, 1, lambda _: links):
+    for (source, target), applied in augment(pairs, [EN_DE] * 200, rates, 1, lambda _: links):
         assert sorted(MARK.findall(source)) == sorted(MARK.findall(target))
         left = [re.findall(r"[a-c]\d+", side.lower()) for side in (source, target)]
         assert sorted(left[0]) == sorted(left[1])
