@@ -19,9 +19,7 @@ from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.storage.weights import read_weights
-from limelight.training import shares
 from limelight.training.distributed import Group
-from limelight.training.gradient_sum import GradientSum
 from limelight.training.run import train
 from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -37,14 +35,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _train(config: RunConfig, folder: Path, variables: dict[str, str], spoil: str) -> None:
+def _train(config: RunConfig, folder: Path, variables: dict[str, str]) -> None:
     """In a process of its own; exits as the command does."""
     os.environ.update(variables)
     torch.set_num_threads(1)
-    if spoil == "sum":
-        GradientSum.finish = lambda self, loss: loss  # type: ignore[method-assign]
-    if spoil == "draws":
-        shares.seed_draws = lambda *_, **__: torch.manual_seed(os.getpid())  # type: ignore[assignment]
     code = ENDED
     try:
         train(config, folder, quiet=True)
@@ -57,13 +51,13 @@ def _train(config: RunConfig, folder: Path, variables: dict[str, str], spoil: st
     os._exit(code)
 
 
-def start(config: RunConfig, folder: Path, size: int, *, spoil: str = "") -> list[BaseProcess]:
+def start(config: RunConfig, folder: Path, size: int) -> list[BaseProcess]:
     """As torchrun does on one machine."""
     shared = {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     found = []
     for rank in range(size):
         variables = {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}
-        found.append(PROCESSES.Process(target=_train, args=(config, folder, variables, spoil)))
+        found.append(PROCESSES.Process(target=_train, args=(config, folder, variables)))
         found[-1].start()
     return found
 
@@ -104,14 +98,6 @@ def losses_of(run: Path) -> list[float]:
 def run_of(folder: Path, accumulate: int, **training: Any) -> RunConfig:
     """Dropout, subword sampling and clipping are on. Five batches are shared unevenly."""
     return tiny_run(folder / "text", max_steps=6, validate_every=3, accumulate=accumulate, **training)
-
-
-@pytest.fixture(scope="module")
-def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The run of one process; to be looked at."""
-    folder = tmp_path_factory.mktemp("alone")
-    go(run_of(folder, 5), folder / "one")
-    return folder / "one"
 
 
 @pytest.mark.parametrize(("size", "accumulate"), [(2, 5), (3, 2)])

@@ -75,11 +75,6 @@ def test_every_so_many_updates_make_a_line(
     ]
 
 
-def shown(*texts: str) -> tuple[tuple[str, str], ...]:
-    """The example of a translation."""
-    return tuple(zip(("source", "reference", "model"), texts, strict=True))
-
-
 def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path) -> None:
     progress = Progress()
     for _ in range(2):
