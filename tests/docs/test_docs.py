@@ -306,6 +306,30 @@ def test_each_page_is_in_the_site():
     assert [page for page in pages if f" {page}\n" not in navigation] == []
 
 
+# ---- what a stranger reads first
+
+
+@pytest.mark.parametrize(
+    ("page", "answer"),
+    [
+        ("training", "--set training.learning_rate="),
+        ("training", "--device"),
+        ("translation", "--glossary terms.tsv"),
+        ("own-text", "--from tatoeba-en-de-fr"),
+        ("interop", "--to huggingface"),
+    ],
+)
+def test_the_first_300_words_answer_the_first_questions(page, answer):
+    assert answer in " ".join(read(f"docs/{page}.md").split()[:300])
+
+
+def test_pages_are_short():
+    words = {page: len(read(page).split()) for page in PAGES if page.startswith("docs/")}
+    free = {"docs/results.md", "docs/performance.md"}
+    assert {page for page, count in words.items() if count > 1500 + 1500 * (page == "docs/training.md")} <= free
+    assert sum(words.values()) <= 35_000
+
+
 # ---- the tree
 
 
