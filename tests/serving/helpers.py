@@ -37,7 +37,7 @@ from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service
 from limelight.serving.worker import description, load_engine
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
-from tests.decoding.fakes import Characters, TableModel, characters
+from tests.decoding.fakes import TableModel, characters
 
 ROOT = Path(__file__).parents[2]
 # uvicorn looks ten times a second whether it shall end, and waits as long for its connections: most of the time of a
@@ -80,12 +80,6 @@ def table(seed: int, *, endless: bool = False) -> Gated:
 def translator(model: TableModel, source: str = "en", target: str = "de", **config: Any) -> Translator:
     config = {"beam_size": 2, **config}
     return Translator(model, characters(), DecodingConfig(**config), directions=[Direction(source, target)])
-
-
-def spell(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From now on each character of the tables' texts is a word."""
-    decode = Characters.decode
-    monkeypatch.setattr(Characters, "decode", lambda self, ids: " ".join(decode(self, ids)))
 
 
 PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
@@ -194,9 +188,6 @@ class Running:
     def get(self, path: str, **headers: str) -> Answered:
         return self.send("GET", path, None, headers)
 
-    def metric(self, name: str, **labels: str) -> float:
-        return self.service.metrics.value(name, labels)
-
     def counts(self) -> dict[str, float]:
         """Requests by outcome, and how many are on their way."""
         found = dict.fromkeys(("accepted", "rejected", "canceled", "failed"), 0.0)
@@ -215,7 +206,7 @@ class Running:
                         else "accepted"
                     )
                     found[name] += sample.value
-        return {**found, "in_progress": self.metric("limelight_requests_in_progress")}
+        return {**found, "in_progress": self.service.metrics.unanswered}
 
     def lines(self) -> list[dict[str, Any]]:
         """What was logged."""

@@ -11,6 +11,7 @@ import re
 import signal
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -175,7 +176,7 @@ class Crowd:
             self.wrong.append(f"too long: {answer}")
 
     def send_document(self, draw: random.Random) -> None:
-        """A text file whose lines are translated one by one."""
+        """A text file whose lines are translated one by one; who has too many at a time waits."""
         (source, target), texts = draw.choice(DIRECTIONS), draw.choices(PHRASES, k=30)
         form = "".join(
             f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
@@ -184,7 +185,8 @@ class Crowd:
         file = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
         body = form + file + "\n".join(texts) + "\r\n--x--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        answer = self._service.send("POST", "/translate_file", body, headers, seconds=FOR_ALL)
+        while (answer := self._service.send("POST", "/translate_file", body, headers, seconds=FOR_ALL)).status == 429:
+            time.sleep(0.1)
         if answer.status == 200:
             path = answer.value["translatedFileUrl"].removeprefix(self._service.url)
             answer = self._service.send("GET", path, seconds=FOR_ALL)

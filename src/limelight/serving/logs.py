@@ -67,15 +67,20 @@ class Metrics:
     """The counts of one service. A request is in progress until it is counted with its status."""
 
     def __init__(self) -> None:
-        self.registry = of_service = CollectorRegistry()
-        api = ["api"]
-        self.in_progress = Gauge("limelight_requests_in_progress", "Requests on their way.", registry=of_service)
-        self._requests = Counter("limelight_requests", "Requests that ended.", [*api, "status"], registry=of_service)
-        self._seconds = Histogram("limelight_request_seconds", "Time to the end of an answer.", api, buckets=SECONDS,
-                                  registry=of_service)  # fmt: skip
-        self.characters = Counter("limelight_characters", "Characters translated.", registry=of_service)
-        self.waiting = Gauge("limelight_requests_waiting", "Requests in the queue.", ["model"], registry=of_service)
-        self.ready = Gauge("limelight_model_ready", "1 if all engines are there.", ["model"], registry=of_service)
+        registry = self.registry = CollectorRegistry()
+        self.in_progress = Gauge("limelight_requests_in_progress", "Requests on their way.", registry=registry)
+        self._requests = Counter("limelight_requests", "Requests that ended.", ["api", "status"], registry=registry)
+        self._seconds = Histogram(
+            "limelight_request_seconds", "Time to the end of an answer.", ["api"], buckets=SECONDS, registry=registry
+        )
+        self.characters = Counter("limelight_characters", "Characters translated.", registry=registry)
+        self.waiting = Gauge("limelight_requests_waiting", "Requests in the queue.", ["model"], registry=registry)
+        self.ready = Gauge("limelight_model_ready", "1 if all engines are there.", ["model"], registry=registry)
+
+    @property
+    def unanswered(self) -> float:
+        """The number of requests in progress."""
+        return self.registry.get_sample_value("limelight_requests_in_progress") or 0.0
 
     def end(self, api: str, status: int, seconds: float) -> None:
         """A request has ended with this status."""
@@ -86,7 +91,3 @@ class Metrics:
     def text(self) -> bytes:
         """All of it as Prometheus reads it."""
         return generate_latest(self.registry)
-
-    def value(self, name: str, labels: dict[str, str] | None = None) -> float:
-        """One number, 0 if nothing was counted."""
-        return self.registry.get_sample_value(name, labels or {}) or 0.0

@@ -247,7 +247,7 @@ async def drain(service: Service, server: uvicorn.Server, seconds: float) -> Non
     deadline, service.draining = loop.time() + seconds, True
 
     def left() -> tuple[float, int]:
-        return service.metrics.value("limelight_requests_in_progress"), service.uploads.unfetched
+        return service.metrics.unanswered, service.uploads.unfetched
 
     service.log("draining", in_progress=left()[0])
     while any(left()) and not server.should_exit and loop.time() < deadline:
