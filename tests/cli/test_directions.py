@@ -1,4 +1,4 @@
-"""A model of two directions through the command line: asked for by --from and --to, and scored one by one."""
+"""A model of several directions through the command line: asked for by --from and --to, scored, connected."""
 
 import json
 import shutil
@@ -10,7 +10,7 @@ from limelight.cli.corpora import corpora
 from limelight.config import Corpus
 from limelight.storage.layout import DETECTOR
 from tests.cli.conftest import Limelight
-from tests.cli.corpora import words, write_pairs
+from tests.cli.corpora import connecting_run, words, write_pairs
 
 
 @pytest.fixture
@@ -60,3 +60,28 @@ def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     Path("en-de=x.tsv").write_text("a\tb\n", encoding="utf-8")  # a file that has such a name comes first
     assert corpora(["en-de=x.tsv"], "", "", "--train")[0].files == ("en-de=x.tsv",)
+
+
+WAY = ("--from", "de", "--to", "fr")
+
+
+@pytest.fixture(scope="module")
+def connecting(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of de-en and en-fr."""
+    return connecting_run(tmp_path_factory.mktemp("through"))
+
+
+def test_the_path_is_in_json_and_told_on_standard_error(limelight: Limelight, connecting: Path) -> None:
+    ended = limelight("translate", "--model", connecting, *WAY, "--json", "--text", "abc")
+    assert ended.code == 0
+    assert "translates de-fr through English; --no-pivot refuses that" in ended.err
+    found = json.loads(ended.out)
+    assert (found["path"], found["source_lang"], found["target_lang"]) == (["de", "en", "fr"], "de", "fr")
+    ended = limelight("translate", "--model", connecting, "--from", "de", "--to", "en", "--json", "--text", "abc")
+    assert (json.loads(ended.out)["path"], "through" in ended.err) == ([], False)
+
+
+def test_no_pivot_refuses(limelight: Limelight, connecting: Path) -> None:
+    ended = limelight("translate", "--model", connecting, *WAY, "--no-pivot", "--text", "abc")
+    assert (ended.code, ended.out) == (2, "")
+    assert "does not translate from de to fr; its directions are: de-en, en-fr" in ended.err

@@ -1,4 +1,4 @@
-"""`limelight distill`: a new corpus in the model's words, whole after any interruption, with a report."""
+"""`limelight distill` and `back-translate`: new text in the words of a model, whole after an interruption, reported."""
 
 import json
 import signal
@@ -104,3 +104,22 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     assert (tmp_path / "new.tsv.gz").read_bytes() == whole.read_bytes()
     assert not folder.exists()
     assert len(pairs_of(tmp_path / "new.tsv.gz")) > 250
+
+
+@pytest.fixture
+def mono(tmp_path: Path, seed: int) -> Path:
+    """Words of the language de, each once."""
+    return write_lines(tmp_path / "mono.de", [word.upper() for word in dict.fromkeys(words(200, seed))])
+
+
+def test_the_target_is_what_people_wrote_and_the_source_what_the_model_says(
+    limelight: Limelight, many: Path, mono: Path, tmp_path: Path
+) -> None:
+    given = ["back-translate", "--model", many, "--from", "de", "--to", "en", "--text", mono]
+    ended = limelight(*given, "-o", tmp_path / "new.tsv")
+    assert ended.code == 0, ended.err
+    lines = mono.read_text().split()
+    translations = load_translator(many).translate(lines, target_lang="en", lines=True, guards=False)
+    good = [(each.text, line) for each, line in zip(translations, lines, strict=True) if each.text and each.finished]
+    assert pairs_of(tmp_path / "new.tsv") == good != []
+    assert f"train --train FILE... --back-translated en-de={tmp_path / 'new.tsv'}" in ended.out

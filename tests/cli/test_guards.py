@@ -1,17 +1,18 @@
 """`--lines`, `--no-guards`, warnings, detected languages and confidence, on the command line."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from limelight.cli.app import run
-from limelight.evaluation import confidence
 from limelight.pipelines import guards
+from limelight.storage.layout import DETECTOR
 from limelight.storage.tables import save_detector
 from limelight.text.detection import learn_detector
-from tests.cli.conftest import Limelight, settings
+from tests.cli.conftest import Limelight
 from tests.cli.test_translate import Typed
+from tests.interop.helpers import ENGLISH, GERMAN
 
 
 def test_a_line_is_split_into_sentences_and_stays_a_line(limelight: Limelight, trained: Path, typed: Typed) -> None:
@@ -52,34 +53,15 @@ def test_warnings_are_counted_on_standard_error_and_named_in_json(
     assert all(json.loads(line)["warnings"] == [] for line in ended.out.splitlines())
 
 
-@pytest.fixture(scope="module")
-def two_ways(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of both directions, with 120 validation pairs, and a detector."""
-    folder = tmp_path_factory.mktemp("runs") / "both"
-    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
-    valid = folder.parent / "valid.tsv"
-    valid.write_text("\n".join(lines[:120]) + "\n", encoding="utf-8")
-    command = ["train", "--train", f"en-xx={corpus / 'train.tsv'}", "--valid", f"en-xx={valid}", "--recipe", "tiny"]
-    more = ["--set", "data.both_directions=true", "--max-steps", "4", "--out", str(folder), "--quiet"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(confidence, "MIN_OF_KIND", 0)
-        assert run([*command, *settings(), *more]) == 0
-    sides = [line.split("\t") for line in lines]
-    detector = learn_detector({"en": [one for one, _ in sides], "xx": [other for _, other in sides]})
-    save_detector(folder / "best" / "languages.safetensors", detector)
-    return folder
-
-
 def test_the_source_language_is_detected_line_by_line(
-    limelight: Limelight, two_ways: Path, corpus: Path, typed: Typed
+    limelight: Limelight, many: Path, tmp_path: Path, typed: Typed
 ) -> None:
-    source, target = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
-    typed(f"{source}\n{target}\n".encode())
-    ended = limelight("translate", "--model", two_ways, "--json", "--no-guards", "--lines")
-    found = [json.loads(line) for line in ended.out.splitlines()]
-    assert [(each["source_lang"], each["target_lang"]) for each in found] == [("en", "xx"), ("xx", "en")]
+    model = shutil.copytree(many / "best", tmp_path / "model")
+    save_detector(model / DETECTOR, learn_detector({"en": ENGLISH, "de": GERMAN}))
+    typed(f"{ENGLISH[0]}\n{GERMAN[0]}\n".encode())
+    asked = ["translate", "--model", model, "--json", "--no-guards", "--lines"]
+    found = [json.loads(line) for line in limelight(*asked).out.splitlines()]
+    assert [(each["source_lang"], each["target_lang"]) for each in found] == [("en", "de"), ("de", "en")]
     assert all(each["source_lang_confidence"] > 0.5 for each in found)
-    assert all(0 <= each["confidence"] <= 1 for each in found)
-    asked = limelight("translate", "--model", two_ways, "--json", "--no-guards", "--from", "en", "--text", target)
-    assert json.loads(asked.out)["source_lang"] == "en"
-    assert json.loads(asked.out)["source_lang_confidence"] is None
+    named = json.loads(limelight(*asked, "--from", "en", "--text", GERMAN[0]).out)
+    assert (named["source_lang"], named["source_lang_confidence"]) == ("en", None)
