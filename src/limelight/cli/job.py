@@ -75,7 +75,8 @@ class Job:
     no_protect: bool = flag("Translate tags, variables and addresses like any other text.")
     glossary: Path | None = option("Terms and their required translations: two columns (.tsv, .csv).", "FILE")
     memory: Path | None = option(
-        "Translation memory: TMX, or another file of pairs. Its segments are reused for the same source.", "FILE"
+        "Translation memory (TMX or other pairs): the translation of a sentence that it has is taken from it.",
+        "FILE",
     )
     report: Path | None = option(
         "Write a table (TSV) of what to look at in translated documents: suspect, untranslated and unsure segments, "

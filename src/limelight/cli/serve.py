@@ -55,7 +55,7 @@ def serve(
     no_keys: bool = flag("Serve without keys, also at addresses other than loopback.", panel=ACCESS),
     glossaries: Path | None = option("Folder for the glossaries of clients. Default: kept in memory.", "FOLDER"),
     memory: Path | None = option(
-        "Translation memory (TMX): its segments are reused for the same source.",
+        "Translation memory (TMX): the translation of a sentence that it has is taken from it.",
         "FILE",
         exists=True,
         dir_okay=False,
