@@ -157,8 +157,8 @@ def remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    except FileNotFoundError:  # another process has removed an entry
-        remove(path)
+    except FileNotFoundError:  # another process removes it, too
+        shutil.rmtree(path, ignore_errors=True)
     except OSError as error:
         error.filename = str(path)  # `rmtree` gives only the name of an entry
         raise

@@ -1,7 +1,6 @@
 """What the pages say exists: commands, names, files, links, settings, excerpts; and their Python runs.
 
-Every rule is a function from a page's text to complaints. It is tried on a text that breaks it, so that it is known to
-be able to fail, and then on all pages.
+Every rule is a function from a page's text to complaints.
 """
 
 import ast
@@ -133,12 +132,6 @@ def programs(page: str) -> list[str]:
     return [code for code in blocks(read(page), "python") if code not in dict(excerpts(read(page)))]
 
 
-def test_a_wrong_import_is_found():
-    assert import_faults("import limelight\nfrom limelight.formats import read_pairs, read_pears") == [
-        "limelight.formats.read_pears"
-    ]
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_imports_on_the_pages_exist(page):
     assert [fault for code in programs(page) for fault in import_faults(code)] == []
@@ -207,13 +200,6 @@ def excerpt_faults(text: str) -> list[str]:
         for code, file in excerpts(text)
         if f"\n{code}" not in f"\n{(ROOT / file).read_text(encoding='utf-8')}"
     ]
-
-
-def test_a_stale_excerpt_is_found():
-    line = "    weights = _softmax(score(queries, keys), may_attend){}"
-    page = f"`src/limelight/attention/attend.py`\n\n```python\n{line}\n```\n"
-    assert excerpt_faults(page.format("")) == []
-    assert len(excerpt_faults(page.format("  # changed"))) == 1
 
 
 def test_the_excerpts_are_in_the_source():
@@ -291,10 +277,6 @@ def reference_faults(text: str) -> list[str]:
     return complaints
 
 
-def test_a_wrong_reference_is_found():
-    assert len(reference_faults("::: limelight.load\n\n::: limelight.unload\n\n::: limelight.config.run.MAX\n")) == 2
-
-
 @pytest.mark.parametrize("page", ["docs/api.md", "docs/settings.md"])
 def test_the_reference_names_what_there_is(page):
     assert reference_faults(read(page)) == []
@@ -370,10 +352,6 @@ def undescribed(code: str) -> list[str]:
         if isinstance(field, ast.AnnAssign) and "ClassVar" not in ast.unparse(field.annotation)
         if not (isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant))
     ]
-
-
-def test_a_setting_without_description_is_found():
-    assert undescribed('class A:\n    one: int = 1\n    """One."""\n    two: int\n') == ["A.two"]
 
 
 @pytest.mark.parametrize("module", ["run", "models"])

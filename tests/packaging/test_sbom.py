@@ -1,6 +1,7 @@
-"""The software bill of materials names every package that is pinned."""
+"""Every dependency has one version in the requirement files, and the software bill of materials names each."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,3 +21,11 @@ def test_every_pinned_package_is_named(tmp_path: Path) -> None:
     assert set(found["dependencies"][0]["dependsOn"]) == references
     licensed = [each for each in found["components"] if "licenses" in each]
     assert len(licensed) > len(pins) / 2
+
+
+def test_every_dependency_is_pinned() -> None:
+    files = sorted(Path(__file__).parents[2].glob("requirements*.txt"))
+    assert len(files) >= 4
+    for path in files:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            assert re.match(r"(\S+==[\w.+!-]+( *;.*)?|-.*)? *(#.*)?$", line), f"{path.name}: {line}"
