@@ -12,7 +12,7 @@ from limelight.errors import UserError
 from limelight.interop import export_ctranslate2, export_huggingface
 from limelight.interop.huggingface import read_tokenizers, write_tokenizers
 from limelight.interop.names import Rows
-from limelight.interop.vocabularies import refused_tokenizers
+from limelight.interop.vocabularies import refused_tokenizers, write_sentencepiece
 from limelight.tokens import ListedTokenizer, Tokenizers, train_tokenizer
 from tests.interop.helpers import ENGLISH, GERMAN, MANY, make_stored, make_tokenizers, transformer
 
@@ -60,23 +60,21 @@ def test_one_vocabulary_for_both_sides(joint: Tokenizers, folder: Path) -> None:
     assert next(sampled) == next(sampled)
 
 
-def test_two_vocabularies_get_one_id_for_padding(separate: Tokenizers, tmp_path: Path) -> None:
-    write_tokenizers(separate, tmp_path)
-    vocabularies = vocabulary_of(tmp_path), vocabulary_of(tmp_path, "target_vocab.json")
+def test_two_vocabularies_are_read_and_not_written(separate: Tokenizers, tmp_path: Path) -> None:
+    """Models that others have published have them, with one id for padding."""
+    write_sentencepiece(separate, tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text('{"separate_vocabs": true}')
     sizes = [tokenizer.size for tokenizer in separate]
-    assert sizes[0] < sizes[1] == len(vocabularies[0]) == len(vocabularies[1])
-    assert {vocabulary["<pad>"] for vocabulary in vocabularies} == {sizes[1] - 1}
-    for tokenizer, vocabulary, model in zip(
-        separate, ("vocab.json", "target_vocab.json"), ("source.spm", "target.spm"), strict=True
-    ):
-        assert [ids_there(tmp_path, vocabulary, model, text) for text in ALL] == tokenizer.encode_batch(ALL)
+    for tokenizer, name in zip(separate, ("vocab.json", "target_vocab.json"), strict=True):
+        ids = {piece: number for number, piece in enumerate(tokenizer.pieces(range(tokenizer.size)))}
+        (tmp_path / name).write_text(json.dumps(ids), encoding="utf-8")
     sides = read_tokenizers(tmp_path, start=sizes[1] - 1)
-    assert [side.tokenizer.size for side in sides] == sizes
-    assert [side.rows.size for side in sides] == [sizes[1]] * 2
-    assert sides[0].rows.theirs == [*range(sizes[0] - 1), sizes[1] - 1]  # the fillers between are left out
-    assert sides[1].rows.theirs == list(range(sizes[1]))
+    assert [side.rows for side in sides] == [Rows(size, list(range(size))) for size in sizes]
     for side, tokenizer in zip(sides, separate, strict=True):
         assert side.tokenizer.encode_batch(ALL) == tokenizer.encode_batch(ALL)
+    stored = make_stored(tmp_path / "run", transformer(norm="post", tie="none"), separate)
+    with pytest.raises(UserError, match=r"it has two vocabularies \(tokens\.joint=false\)"):
+        export_huggingface(stored, tmp_path / "out")
 
 
 def test_special_pieces_may_have_other_ids(folder: Path, joint: Tokenizers) -> None:

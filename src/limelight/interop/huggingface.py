@@ -26,7 +26,6 @@ from limelight.interop.names import (
     HUGGINGFACE,
     OUTPUT,
     SOURCE_EMBEDDING,
-    TARGET_EMBEDDING,
     configured,
     lacking,
     names_in,
@@ -40,7 +39,6 @@ from limelight.interop.vocabularies import (
     SOURCE_MODEL,
     TARGET_MODEL,
     Side,
-    pieces_of,
     read_segmentation,
     read_side,
     refused_tokenizers,
@@ -109,15 +107,14 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     reasons = [*lacking(config, forms), *refused_tokenizers(stored.tokenizers)]
     if has_tags(stored.config.data):
         reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
+    if not stored.tokenizers.one_vocabulary:
+        reasons.append("it has two vocabularies (tokens.joint=false)")
     refuse(reasons, f"{stored.folder}: no Marian model of transformers (--to ctranslate2 has more forms)")
     assert isinstance(config, TransformerConfig)
-    source, target = pieces_of(stored.tokenizers)
-    values = _settings(config, len(source), len(target))
+    values = _settings(config, stored.tokenizers.target.size)
     special = {name: value for name, value in values.items() if name.endswith("token_id")}
     search = {**special, "num_beams": stored.config.decoding.beam_size, "max_length": MAX_POSITIONS}
-    weights = _to_theirs(
-        named_weights(stored.model), config, size=len(target), classes=stored.tokenizers.target.padding
-    )
+    weights = _to_theirs(named_weights(stored.model), config)
 
     def fill(partial: Path) -> None:
         write_json(partial / CONFIG, values)
@@ -129,14 +126,14 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     write_new(folder, fill)
 
 
-def _settings(config: TransformerConfig, source_size: int, target_size: int) -> dict[str, Any]:
-    """The content of `config.json`; sizes include padding, which is the last id of both sides."""
+def _settings(config: TransformerConfig, size: int) -> dict[str, Any]:
+    """The content of `config.json`; the size includes padding, which is the last id."""
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
         "is_encoder_decoder": True,
-        "vocab_size": source_size,
-        "decoder_vocab_size": target_size,
+        "vocab_size": size,
+        "decoder_vocab_size": size,
         **{theirs: getattr(config, ours) for ours, names in _NAMES.items() for theirs in names},
         "activation_dropout": config.dropout,
         "attention_dropout": 0.0,
@@ -148,16 +145,14 @@ def _settings(config: TransformerConfig, source_size: int, target_size: int) -> 
         "eos_token_id": END,
         "forced_eos_token_id": END,
         "bos_token_id": None,
-        "pad_token_id": target_size - 1,
-        "decoder_start_token_id": target_size - 1,
+        "pad_token_id": size - 1,
+        "decoder_start_token_id": size - 1,
     }
 
 
-def _to_theirs(
-    weights: Mapping[str, Tensor], config: TransformerConfig, *, size: int, classes: int
-) -> dict[str, Tensor]:
-    """Our tensors under Marian's names, with `size` tokens on both sides and sines before cosines; tied ones under the
-    first name. Of the output, `classes` can be predicted."""
+def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
+    """Our tensors under Marian's names, with sines before cosines; tied ones under the first name. Padding is a class
+    of the output there, which is never predicted."""
     order = torch.arange(config.d_model)
     if config.sinusoid_layout == "interleaved":
         order = torch.cat([order[0::2], order[1::2]])
@@ -165,15 +160,12 @@ def _to_theirs(
     for name, tensor in weights.items():
         axis = width_axis(name)
         ours[name] = tensor if axis is None else tensor.index_select(axis, order)
-        if name in (SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT):
-            # Rows of zeros for the additional tokens of the other side; padding, if it has a row, stays last.
-            last = len(tensor) if name == OUTPUT else len(tensor) - 1
-            zeros = tensor.new_zeros(size - len(tensor), tensor.shape[1])
-            ours[name] = torch.cat([ours[name][:last], zeros, ours[name][last:]])
+    if OUTPUT in ours:
+        ours[OUTPUT] = functional.pad(ours[OUTPUT], (0, 0, 0, 1))
     names = {of: theirs for theirs, of in reversed(names_in(HUGGINGFACE, config).items())}
     theirs = to_theirs(ours, {name: of for of, name in names.items()}, "the model")
-    bias = theirs.get(HUGGINGFACE.bias, torch.zeros(classes))
-    return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, size - classes), value=NEVER)[None]}
+    bias = theirs.get(HUGGINGFACE.bias, torch.zeros(len(ours[SOURCE_EMBEDDING]) - 1))
+    return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, 1), value=NEVER)[None]}
 
 
 def width_axis(name: str) -> int | None:
@@ -185,15 +177,18 @@ def width_axis(name: str) -> int | None:
 
 
 def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
-    """Write the files of transformers' `MarianTokenizer`."""
+    """Write the files of transformers' `MarianTokenizer`, of which both sides have the same tokens. Raises `UserError`
+    if two ids have the same name."""
+    pieces = tokenizers.target.pieces(range(tokenizers.target.size))
+    ids = {piece: number for number, piece in enumerate(pieces)}
+    if len(ids) < len(pieces):
+        twice = next(piece for number, piece in enumerate(pieces) if ids[piece] != number)
+        raise UserError(f"the vocabulary has the piece {shown(twice)} twice; elsewhere a piece has one id")
     write_sentencepiece(tokenizers, folder)
-    source, target = pieces_of(tokenizers)
-    write_json(folder / VOCABULARY, {piece: number for number, piece in enumerate(source)})
-    if source != target:
-        write_json(folder / TARGET_VOCABULARY, {piece: number for number, piece in enumerate(target)})
+    write_json(folder / VOCABULARY, ids)
     settings = {
         "tokenizer_class": "MarianTokenizer",
-        "separate_vocabs": source != target,
+        "separate_vocabs": False,
         "eos_token": END_PIECE,
         "unk_token": UNKNOWN_PIECE,
         "pad_token": PADDING_PIECE,

@@ -32,7 +32,6 @@ SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
 MAX_MODEL_BYTES = 10_000_000
 """Maximum bytes of a sentencepiece model."""
 
-_FILLER = re.compile(r"<filler\d+>")
 _LANGUAGE_CODE = re.compile(r">>.+<<")
 
 
@@ -76,7 +75,7 @@ def read_side(
     if missing:
         raise UserError(f"the vocabulary has no {' and no '.join(map(shown, missing))}")
     special = (end, unknown, PADDING_PIECE)
-    others = [number for number, name in enumerate(names) if name not in special and not _FILLER.fullmatch(name)]
+    others = [number for number, name in enumerate(names) if name not in special]
     theirs = [ids[end], ids[unknown], *others, ids.get(PADDING_PIECE, len(names))]
     pieces = [END_PIECE, UNKNOWN_PIECE, *(names[number] for number in others)]
     return Side(_tokenizer(model, pieces, reserved), type_of(model), Rows(len(names), theirs))
@@ -106,22 +105,6 @@ def refused_tokenizers(tokenizers: Tokenizers) -> Iterator[str]:
     """Reasons why these tokenizers cannot be exported."""
     if any(isinstance(tokenizer, CharacterTokenizer) for tokenizer in tokenizers):
         yield "tokens.kind=characters: elsewhere texts are split by a sentencepiece model (bpe or unigram)"
-
-
-def pieces_of(tokenizers: Tokenizers) -> tuple[list[str], list[str]]:
-    """All tokens of both sides, padding last; the shorter list is filled up, as both sides have the same padding id
-    there.
-
-    Raises `UserError` if two ids of a side have the same name.
-    """
-    lists = [each.pieces(range(each.size)) for each in tokenizers]
-    longest = max(map(len, lists))
-    for pieces in lists:
-        if len(set(pieces)) < len(pieces):
-            twice = next(piece for piece in pieces if pieces.count(piece) > 1)
-            raise UserError(f"the vocabulary has the piece {shown(twice)} twice; elsewhere a piece has one id")
-        pieces[-1:-1] = [f"<filler{number}>" for number in range(longest - len(pieces))]
-    return lists[0], lists[1]
 
 
 def write_sentencepiece(tokenizers: Tokenizers, folder: Path) -> None:
