@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -227,19 +226,6 @@ def test_models_with_less_attention_show_what_they_have(open_page, tmp_path, lef
     assert page.locator(".choices button").all_inner_texts() == [shown] * bool(shown)
     page.locator(".menu summary").click()
     page.get_by_role("button", name="Weights as CSV").click()
-
-
-def test_a_text_alone_is_called_so(open_page, tmp_path):
-    seen = random_map(SEED, encoder=(0, 0), cross=(0, 0))
-    empty = np.zeros((0, 0, len(seen.target_pieces), 0), np.float32)
-    alone = replace(
-        seen, source_pieces=(), source_words=(), cross=empty, encoder_self=np.zeros((0, 0, 0, 0), np.float32)
-    )
-    alone.to_html(tmp_path / "text.html")
-    page = open_page((tmp_path / "text.html").as_uri())
-    assert page.locator(".stage-title").inner_text().startswith("Within the text")
-    tokens(page, 1).nth(2).hover()
-    assert page.locator(".cone").count() > 0
 
 
 def test_what_heads_do_over_a_corpus_is_beside_what_they_do_here(open_page, seen, tmp_path):

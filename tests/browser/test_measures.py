@@ -199,24 +199,6 @@ def test_a_service_that_is_lost_and_comes_back_is_asked_again(chromium, service)
     context.close()
 
 
-def test_a_head_that_the_lost_service_did_not_give_is_drawn_when_it_is_back(chromium, service):
-    context = chromium.new_context()
-    page = context.new_page()
-    troubles = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.goto(f"{service.url}/#model=untrained&from=en&to=de&text={TEXT}")
-    rest(page)
-    context.set_offline(True)
-    page.locator(".thumbnail").nth(1).click()
-    until(page, "() => document.querySelector('.translate').textContent.includes('cannot be reached')")
-    assert page.locator(".output.stale").count() == 1
-    context.set_offline(False)
-    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('layer 0, head 1')")
-    until(page, "() => !document.querySelector('.translate').textContent.includes('cannot be reached')")
-    assert troubles == []
-    context.close()
-
-
 @pytest.mark.parametrize("text", [TEXT, ""])
 def test_a_page_that_nobody_touches_notices_that_the_service_is_lost_and_is_back(chromium, service, text):
     context = chromium.new_context()

@@ -184,14 +184,6 @@ def test_a_head_that_is_off_is_keep_heads_in_python(visit):
     np.testing.assert_allclose(lit, seen.merge_words().average("cross", layer=1)[0], atol=1e-3)  # the heads that are on
 
 
-def test_a_head_is_asked_for_when_it_is_opened(visit, service):
-    page = visit("view=heads")
-    with page.expect_response(re.compile("page/head")) as asked:
-        page.locator(".thumbnail").nth(4).click()
-    assert asked.value.ok
-    until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 1')")
-
-
 def test_a_long_hypothesis_begins_near_its_difference(visit):
     page = visit()
     same, rest = "a b c " * 30, "and what comes after it"
@@ -226,20 +218,6 @@ def test_the_numbers_of_every_head_are_there(visit):
     box = page.locator(".column canvas").first.bounding_box()
     rows = page.locator(".numbers tbody").bounding_box()
     assert (box["y"], box["height"]) == pytest.approx((rows["y"], rows["height"]), abs=1), "a strip beside its token"
-
-
-def test_the_page_is_taken_along(visit, open_page, tmp_path):
-    page = visit("view=beam&layer=0&head=1")
-    page.locator(".menu summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Everything as a page").click()
-    path = tmp_path / "taken.html"
-    path.write_bytes(Path(download.value.path()).read_bytes())
-    alone = open_page(path.as_uri())
-    alone.wait_for_selector(".token")
-    assert output(alone) == output(page)
-    alone.get_by_role("tab", name="Beam").click()
-    assert alone.locator(".node").count() > 3
 
 
 @pytest.mark.smoke

@@ -65,33 +65,6 @@ def test_find_the_head_that_aligns(visitor: Visitor, document: dict[str, Any]) -
     print(f"found in {visitor.count} interaction")
 
 
-def test_explain_a_wrong_word_and_make_it_right(visitor: Visitor, document: dict[str, Any]) -> None:
-    """The word that the model was least sure of, and the candidate that came next."""
-    page, steps = visitor.page, document["steps"][:-1]
-    step = min(
-        (place for place, each in enumerate(steps) if each["chosen"]["begins"] and each["candidates"][1].get("begins")),
-        key=lambda place: steps[place]["chosen"]["probability"],
-    )
-    word = document["sides"]["target"]["tokens"][step]["word"]
-    visitor.click(tokens(page, 1).nth(word))
-    assert page.locator(".cone").count() > 0, "the stage says what it attended to"
-    visitor.click(page.get_by_role("tab", name="Steps"))
-    assert page.locator(".candidate.chosen .name").inner_text() == steps[step]["chosen"]["text"]
-    assert page.locator(".candidate").count() >= 10, "what else could have come, and how probable it was"
-    visitor.click(page.get_by_role("tab", name="Beam"))
-    assert page.locator(".node").count() > len(steps), "what became of the others"
-    print(f"explained in {visitor.count} interactions")
-    visitor.click(page.get_by_role("tab", name="Steps"))
-    before = visitor.count
-    other = next(each for each in steps[step]["candidates"] if each["id"] != steps[step]["chosen"]["id"])
-    visitor.click(page.locator("button.candidate").filter(has=page.get_by_text(other["text"], exact=True)).first)
-    rest(page)
-    ids = document["translation"]["ids"][:step]
-    forced = explain(limelight.load(), Question(TEXT, "en", "de", prefix=(*ids, other["id"])))
-    assert page.locator(".output").inner_text() == forced["translation"]["text"]
-    print(f"made right in {2 + visitor.count - before} interactions: {forced['translation']['text']}")
-
-
 def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
     """The example of docs/lesson.md: one word is forced, and the next one gets the ending that belongs to it."""
     page = visitor.page

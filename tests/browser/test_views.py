@@ -247,11 +247,3 @@ def test_every_view_is_accessible(visit, accessible, picture, view, theme):
         picture(page, f"{view}-{size}-{theme}")
         if size != "projector" and is_examined(view, theme, size):
             accessible(page)
-
-
-def test_motion_stops_where_it_is_not_wanted(visit):
-    page = visit(pairs("view=training"), reduced_motion="reduce")
-    moving = "() => document.getAnimations().length"
-    page.get_by_role("slider", name="Snapshot").press("Home")
-    rest(page)
-    assert page.evaluate(moving) == 0

@@ -102,8 +102,3 @@ def test_a_missing_matplotlib_is_named(seed, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UserError, match=r'pip install "limelight\[plot\]"'):
         draw(random_map(seed))
-
-
-def test_a_kind_or_a_side_that_is_not_there_is_named(seed):
-    with pytest.raises(UserError, match="no attention of the kind encoder_self"):
-        draw(random_map(seed, encoder=(0, 0)), "encoder_self")

@@ -29,19 +29,6 @@ def test_json_holds_everything_whatever_is_chosen_for_pictures(seed, tmp_path):
     assert AttentionMap.from_json((tmp_path / "map.json").read_text(encoding="utf-8")).to_json() == attention.to_json()
 
 
-def test_a_picture_of_the_chosen_kind_layer_and_head(seed, tmp_path):
-    save(random_map(seed), str(tmp_path / "map.svg"), kind="decoder_self", layer=0, heads=2)
-    text = (tmp_path / "map.svg").read_text(encoding="utf-8")
-    assert "decoder self-attention" in text
-    assert "layer 0, head 2" in text
-
-
-def test_a_grid_of_all_heads(seed, tmp_path):
-    save_grid(random_map(seed, cross=(3, 2)), tmp_path / "grid.svg")
-    text = (tmp_path / "grid.svg").read_text(encoding="utf-8")
-    assert all(f"layer {layer}, head {head}" in text for layer in range(3) for head in range(2))
-
-
 @pytest.mark.parametrize("name", ["map", "map.gif", "map.jpeg", ".png", "map.png.gz"])
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
     with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.json \.html$"):

@@ -22,11 +22,6 @@ def test_a_map_is_from_each_piece_to_each(seed: int) -> None:
     assert AttentionMap.from_json(found.to_json()).source_pieces == found.source_pieces
 
 
-def test_words_merge(seed: int) -> None:
-    found = Reader(masked_model(), tokenizer()).attention("the houses")
-    assert found.merge_words().source_pieces == ("<s>", "the", "houses", "</s>")
-
-
 def test_what_cannot_be_looked_at_is_refused() -> None:
     with pytest.raises(UserError, match="the text is blank: there is nothing to attend to; give a sentence"):
         Reader(masked_model(), tokenizer()).attention(" ")

@@ -214,21 +214,6 @@ def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
 # --- attention ---
 
 
-@pytest.fixture
-def attentive(seed: int) -> Translator:
-    tokenizers = characters()
-    config = TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=12, heads=3, d_ff=8, dropout=0.0)
-    return Translator(build_model(config, tokenizers), tokenizers)
-
-
-def test_attention_follows_the_own_translation(attentive: Translator) -> None:
-    found = attentive.attention("face", beam_size=2)
-    translation = attentive.translate("face", beam_size=2, guards=False)
-    assert found.source_pieces == ("f", "a", "c", "e", "</s>")
-    assert found.target_pieces == (*translation.tokens, "</s>")
-    assert found.cross.shape == (2, 3, len(translation.tokens) + 1, 5)
-
-
 # --- precision, and several engines ---
 
 LEARNED = {"dab": "bad", "a": "hi", "cabbage": "fig", "face": "heed", "eggbeef": "i", "c": "decade", "hi": "a"}
