@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The bundled model at work, then a model of one's own in at most 1.7 minutes of training (fewer on a slow machine, so that
-# all of it takes less than four): `make demo`, or
+# Translate with the bundled model, then train a small model in at most 1.7 minutes: `make demo`, or
 #   examples/demo.sh [FOLDER [MINUTES]]
-# with `limelight` on the path. What an earlier demo left in the folder is made anew.
+# with `limelight` on the path. On a slow machine training is shorter, so that the demo takes less than four minutes. Files of an
+# earlier demo in the folder are replaced.
 set -euo pipefail
 
 examples=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ model=$folder/model
 
 say() { printf '\n== %s\n' "$*"; }
 
-translate() { # FROM TO SENTENCE; that no model is named is said once, not four times
+translate() { # FROM TO SENTENCE; hides the note that no model was named
     local found status=0
     found=$(limelight translate --from "$1" --to "$2" --text "$3" 2> "$folder/messages") || status=$?
     if [ "$status" -ne 0 ]; then cat "$folder/messages" >&2; exit "$status"; fi
@@ -37,7 +37,7 @@ say "Now a model of your own. Text: 20,000 sentences of a small English with tra
 python "$examples/phrase_grammar.py" --pairs 20000 --seed 1 --out "$corpus"
 head -n 3 "$corpus/train.tsv" | tr '\t' '\n' | sed 's/^/   /'
 
-# What comes after the training takes about as long as what came before it, and half a minute where loops are compiled.
+# The commands after training take about as long as the commands before it, and half a minute more where loops are compiled.
 minutes=${2:-$(awk -v begun=$SECONDS 'BEGIN { left = (180 - 2 * begun) / 60; print (left > 1.7 ? 1.7 : left < 0.4 ? 0.4 : left) }')}
 say "Training a small Transformer for at most $minutes minutes"
 limelight train --train "$corpus/train.tsv" --valid "$corpus/valid.tsv" --source en --target lumi \

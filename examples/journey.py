@@ -1,7 +1,7 @@
 """The journey of one sentence through a Transformer, with shapes and some numbers at every station.
 
-python examples/journey.py                            through a tiny one, which learns four sentences by heart first
-python examples/journey.py runs/en-de "A dog runs."   through one of yours
+python examples/journey.py                            through a tiny model, which first learns four sentences
+python examples/journey.py runs/en-de "A dog runs."   through a model of yours
 """
 
 import sys
@@ -38,7 +38,7 @@ def learn_by_heart() -> Translator:
 
 
 def show(station: str, values: Tensor, *, note: str = "") -> None:
-    """A line: the station, the shape of what leaves it, and the first numbers of it."""
+    """A line: the station, the shape of its output, and the first numbers."""
     numbers = " ".join(f"{number:5.2f}" for number in values.flatten()[:5].tolist())
     print(f"{station:<19}{tuple(values.shape)!s:<15}{note or numbers + ' ...'}")
 
@@ -48,7 +48,7 @@ def travel(translator: Translator, text: str) -> None:
     """Print every station from a text to its translation, taking the most probable token at each step."""
     model, (source_side, target_side) = translator.model, translator.tokenizers
     if getattr(model.encoder, "positions", None) is None:
-        sys.exit("journey: this is the journey through a Transformer with added positions; give the folder of one")
+        sys.exit("journey: the model has to be a Transformer with positions that are added to the embeddings")
     ids = source_side.encode(text)
     print(f"text    {text}\npieces  {' '.join(source_side.pieces(ids))}\nids     {' '.join(map(str, ids))}\n")
     source, valid = torch.tensor([[*ids, END]]), torch.ones(1, len(ids) + 1, dtype=torch.bool)

@@ -1,9 +1,9 @@
-"""Translate a file from Python, and say of each line how sure the model was.
+"""Translate a file from Python, with the mean probability of a token of each line.
 
 python examples/translate_a_file.py runs/en-de input.txt output.tsv
 
-Writes one line for each line read: the mean probability of a token, TAB, the translation. Lines are read, translated
-and written a chunk at a time, so that a file of any size will do.
+Each line of the output has the mean probability, TAB, the translation. Lines are read, translated and written in
+chunks, so the file may have any size.
 """
 
 import math
@@ -16,19 +16,18 @@ from limelight.errors import UserError
 from limelight.formats import read_lines
 
 
-def sureness(translation: Translation) -> float:
-    """The geometric mean of the pieces' probabilities, the end counted as one of them; 1 for a blank line."""
-    pieces = len(translation.tokens) + translation.finished
-    return math.exp(translation.log_probability / max(1, pieces))
+def mean_probability(translation: Translation) -> float:
+    """The geometric mean of the probabilities of the tokens, the end token included; 1 for a blank line."""
+    tokens = len(translation.tokens) + translation.finished
+    return math.exp(translation.log_probability / max(1, tokens))
 
 
 def translate_file(model: str, source: Path, output: Path) -> None:
-    """Write the translations of `source` to `output`; doubtful ones are named on standard error."""
+    """Write the translations of `source` to `output`; truncated ones are listed on standard error."""
     translator = limelight.load(model)
     with open(output, "w", encoding="utf-8") as file:
         for number, translation in enumerate(translator.translate_stream(read_lines(source)), start=1):
-            sure = sureness(translation)
-            print(f"{sure:.2f}", translation.text, sep="\t", file=file)
+            print(f"{mean_probability(translation):.2f}", translation.text, sep="\t", file=file)
             if not translation.finished:
                 print(f"{source}:{number}: cut off at the length limit", file=sys.stderr)
 
