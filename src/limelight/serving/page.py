@@ -56,7 +56,7 @@ class Explain(Directed):
         """The answer of an engine. Raises `Refusal`."""
         ask = Ask([self.text], self.target_lang, self.source_lang, self.model, {"beam_size": self.beam_size})
         options = self.model_dump(exclude={"text", "source_lang", "target_lang", "model"}, exclude_none=True)
-        return await call.service.explain(call.client, ask, what, options)
+        return await call.service.view(call.client, ask, what, options)
 
 
 class OfHead(Strict):
@@ -105,7 +105,8 @@ class Masked(Named):
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
         options = self.model_dump(exclude={"model", "text"})
-        return await call.service.of_model(call.client, what, Ask([self.text], model=self.model), options)
+        ask = Ask([self.text], model=self.model)
+        return await call.service.view(call.client, ask, what, options, translates=False)
 
 
 class TextHead(OfHead, Masked):
@@ -217,7 +218,7 @@ async def snapshots(call: Call, asked: Named) -> JsonObject:
 
 
 async def _snapshots(call: Call, model: str) -> Any:
-    return await call.service.of_model(call.client, "snapshots", Ask([""], model=model), {})
+    return await call.service.view(call.client, Ask([""], model=model), "snapshots", {}, translates=False)
 
 
 class Write(Masked):
@@ -232,6 +233,6 @@ class Write(Masked):
 async def write(call: Call, asked: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
     ask, options = Ask([asked.text], model=asked.model), asked.model_dump(include={"max_tokens", "sampling"})
-    work = partial(call.service.of_model, call.client, "write", ask, options)
+    work = partial(call.service.view, call.client, ask, "write", options, translates=False)
     done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})
     return await streamed(call.service.log, work, done)

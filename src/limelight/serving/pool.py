@@ -165,7 +165,7 @@ class Pool:
         client: str,
         kind: str,
         texts: Sequence[str],
-        options: dict[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
         partial: Partial | None = None,
         *,
         patient: bool = False,

@@ -258,18 +258,19 @@ class Service:
             ways = [Way(model, Direction("", "")) for model in self.catalog.translators]
             return (await self._detected(client, ways, [text]))[0]
 
-    async def explain(self, client: Client, ask: Ask, what: str, options: Mapping[str, Any]) -> Any:
-        """What the page asks of one text, see `pipelines/explain.py`. Raises `Refusal`."""
+    async def view(
+        self, client: Client, ask: Ask, what: str, options: Mapping[str, Any], shown: Partial | None = None,
+        *, translates: bool = True,
+    ) -> Any:  # fmt: skip
+        """What the page asks of one text, see `pipelines/explain.py`; without `translates` of the model that is named,
+        whatever its task. Raises `Refusal`."""
         async with self._accepted(client, ask):
-            way = await self.way(client, ask, pivot=False)
-            return await way.model.pool.run(client.id, what, ask.texts, {**options, **way.languages})
-
-    async def of_model(
-        self, client: Client, what: str, ask: Ask, options: dict[str, Any], shown: Partial | None = None
-    ) -> Any:
-        """What one model is asked beside translations. Raises `Refusal`, also for an unknown name."""
-        async with self._accepted(client, ask):
-            return await self.catalog.find(ask.model).pool.run(client.id, what, ask.texts, options, shown)
+            if translates:
+                way = await self.way(client, ask, pivot=False)
+                model, options = way.model, {**options, **way.languages}
+            else:
+                model = self.catalog.find(ask.model)
+            return await model.pool.run(client.id, what, ask.texts, options, shown)
 
     async def way(self, client: Client, ask: Ask, *, pivot: bool = True) -> Way:
         """The way of a text; its language is detected if it is not named. Raises `Refusal`."""
