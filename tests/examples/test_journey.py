@@ -93,9 +93,7 @@ def test_the_journey_through_a_model_of_ones_own(tmp_path, seed):
 def test_the_journey_refuses_other_models(tmp_path, seed, config):
     done = run("journey", stored(tmp_path / "model", config))
     assert done.returncode == 1
-    assert done.stderr == (
-        "journey: this is the journey through a Transformer with added positions; give the folder of one\n"
-    )
+    assert done.stderr == "journey: the model has to be a Transformer with positions that are added to the embeddings\n"
 
 
 def test_a_file_is_translated_line_by_line(tmp_path, seed):
