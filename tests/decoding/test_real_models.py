@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import pytest
 import torch
@@ -13,12 +12,10 @@ from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.inference.prepare import prepare
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from tests.decoding.decode import beam_search, greedy_search, sample_search
 from tests.decoding.fakes import characters
-from tests.decoding.used_up import UsedUpModel
 
 SMALL = {"d_model": 12, "heads": 3, "d_ff": 7, "encoder_layers": 1, "decoder_layers": 2, "dropout": 0.0}
 RECURRENT = {"embedding": 5, "hidden": 7, "dropout": 0.0}
@@ -132,18 +129,6 @@ def test_whenever_a_request_comes_it_gets_what_it_gets_alone(model: Seq2Seq, wid
     for (_, request), found in zip(arrivals, run(model, arrivals, 25 * width), strict=True):
         (alone,) = run(model, [(0, request)], 1)
         assert agree(found, alone)
-
-
-@pytest.mark.parametrize("width", [1, 3])
-@pytest.mark.parametrize("precision", [None, "fp32", "int8"])
-def test_no_state_is_used_twice(model: Seq2Seq, precision: str | None, width: int, seed: int) -> None:
-    """`State` says that it is used up by what makes another of it: searches hold to that, with every model."""
-    random.seed(seed)
-    arrivals = arrivals_of(searched(width), 11, 15)
-    ready = model if precision is None else prepare(model.float(), precision)
-    found, expected = (list(chain(*run(each, arrivals, 25 * width))) for each in (UsedUpModel(ready), ready))
-    assert [(one.ids, one.finished) for one in found] == [(one.ids, one.finished) for one in expected]
-    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
 
 
 def endless(model: Seq2Seq) -> Seq2Seq:

@@ -59,7 +59,6 @@ class Outcome(NamedTuple):
     """What became of it: all of it true if the promise was kept."""
 
     trial: Trial
-    how: str
     ended: bool
     """With the right exit code and a message of one line with path and cause, or to the end as if nothing had been."""
     loads: bool
@@ -111,7 +110,6 @@ def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
         code_again, said_again = _train(folder / "run.yaml", run)
         yield Outcome(
             trial,
-            disk.how,
             _ended_well(trial, code, said, run),
             loads,
             not [path for path in run.rglob("*") if path.suffix in (PARTIAL, FORMER)],
@@ -130,11 +128,11 @@ def _train(config: Path, run: Path, *more: str) -> tuple[int, str]:
 
 def _break(disk: Disk, trial: Trial, run: Path, whole: Path) -> None:
     if trial.fault == "read-only":
-        disk.protect()
+        disk.fail(disk.steps + 1, errno.EROFS, for_good=True)
     elif trial.moment == "log.jsonl":
-        disk.fill_but(run / "log.jsonl", int(trial.amount))
+        disk.fill((run / "log.jsonl").stat().st_size + int(trial.amount))
     else:
-        disk.fill(int(trial.amount * disk.room_for(checkpoints_of(whole)[-1].iterdir())))
+        disk.fill(int(trial.amount * max(path.stat().st_size for path in checkpoints_of(whole)[-1].iterdir())))
 
 
 @contextmanager
@@ -222,4 +220,4 @@ def test_faults_of_the_disk(full: bool, measured: Measured, seed: int, tmp_path:
     assert not caught.loads
     for what, trials in groups.items():
         held = sum(outcomes.pop(0).held for _ in trials)
-        measured("T4", f"{what}: {KEPT}", held=held, of=len(trials), note=caught.how)
+        measured("T4", f"{what}: {KEPT}", held=held, of=len(trials))

@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,7 +22,6 @@ import pytest
 from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.serving.engine import Engine
-from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
 from limelight.serving.openapi import APIS
 from limelight.serving.pool import Pool
@@ -75,8 +73,6 @@ def answered(port: int, request: bytes) -> bytes:
 DIRECTIONS = (("en", "de"), ("en", "fr"), ("de", "en"), ("fr", "en"))
 PATHS = sorted({route.path for api in APIS for route in api.routes})
 METHODS = ["GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE"]
-SLOW = 5.0
-"""Seconds after which a client that sends a byte at a time is ended."""
 
 
 def malformed(draw: random.Random) -> bytes:
@@ -133,7 +129,7 @@ class Crowd:
 
     def act(self, draw: random.Random) -> None:
         """A request of any kind."""
-        habits = {self.translate: 20, self.fail: 8, self.leave: 3, self.exceed: 1, self.send_document: 1}
+        habits = {self.translate: 20, self.fail: 8, self.leave: 3, self.exceed: 1}
         (habit,) = draw.choices(list(habits), list(habits.values()))
         self.seen[habit.__name__] += 1
         habit(draw)
@@ -175,44 +171,6 @@ class Crowd:
         if answer.status != 413:
             self.wrong.append(f"too long: {answer}")
 
-    def send_document(self, draw: random.Random) -> None:
-        """A text file whose lines are translated one by one; who has too many at a time waits."""
-        (source, target), texts = draw.choice(DIRECTIONS), draw.choices(PHRASES, k=30)
-        form = "".join(
-            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
-            for name, value in (("source", source), ("target", target))
-        )
-        file = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n'
-        body = form + file + "\n".join(texts) + "\r\n--x--\r\n"
-        headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        while (answer := self._service.send("POST", "/translate_file", body, headers, seconds=FOR_ALL)).status == 429:
-            time.sleep(0.1)
-        if answer.status == 200:
-            path = answer.value["translatedFileUrl"].removeprefix(self._service.url)
-            answer = self._service.send("GET", path, seconds=FOR_ALL)
-        lines = answer.value.decode().split("\n") if answer.status == 200 else []
-        rights = [self._right[source, target, text] for text in texts]
-        if len(lines) != len(rights) or not all(line in right for line, right in zip(lines, rights, strict=True)):
-            self.wrong.append(f"document {source}-{target}: {answer}")
-
-
-def drip(port: int, in_body: bool) -> bool:
-    """Whether a client that sends a byte at a time, of its header or of its body, is ended."""
-    begun = b"Content-Length: 99\r\n\r\n{" if in_body else b"A"
-    with socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n" + begun)
-        connection.settimeout(1.0)
-        for _ in range(90):
-            try:
-                content = connection.recv(1000)
-                return not content or b" 408 " in content
-            except TimeoutError:
-                with suppress(OSError):
-                    connection.send(b"a")
-            except ConnectionResetError:
-                return True
-    return False
-
 
 def broken(heard: Any) -> ThreadLink:
     """An engine that cannot be loaded."""
@@ -242,15 +200,11 @@ def test_a_crowd_with_every_habit(full: bool, seed: int, measured: Measured) -> 
     requests, threads = (20_000, 64) if full else (400, 12)
     models = [{f"{a}-{b}": carrying(a, b, number + 4 * turn) for number, (a, b) in enumerate(DIRECTIONS)}
               for turn in range(2)]  # fmt: skip
-    slow, reloads, held = list[bool](), 0, list[tuple[float, tuple[int, int]]]()
-    with running(models[0], limits=Limits(header_seconds=SLOW, body_seconds=SLOW)) as service:
+    reloads, held = 0, list[tuple[float, tuple[int, int]]]()
+    with running(models[0]) as service:
         crowd = Crowd(service, models)
         draws = [random.Random(f"{seed} {place}") for place in range(threads)]
         for half in range(2):
-            dripping = [threading.Thread(target=lambda place=place: slow.append(drip(service.port, place % 2 == 0)))
-                        for place in range(threads // 4)]  # fmt: skip
-            for thread in dripping:
-                thread.start()
             with clients(threads, lambda place: crowd.act(draws[place])):
                 while sum(crowd.seen.values()) < (half + 1) * requests // 2:
                     number = reloads % len(DIRECTIONS)
@@ -259,8 +213,6 @@ def test_a_crowd_with_every_habit(full: bool, seed: int, measured: Measured) -> 
                     assert not reload(service, number, broken)
                     assert service.service.ready
                     reloads += 1
-            for thread in dripping:
-                thread.join()
             wait_until(lambda: service.counts()["in_progress"] == 0)
             pools = [model.pool for model in service.service.catalog.models]
             wait_until(lambda: not any(pool.waiting + pool.decoding for pool in pools))  # noqa: B023
@@ -268,12 +220,11 @@ def test_a_crowd_with_every_habit(full: bool, seed: int, measured: Measured) -> 
         wait_until(lambda: held_by_the_process() <= held[0][1] or not full)
         assert not [line for line in service.lines() if line["event"] == "fault"]
     assert crowd.wrong == []
-    assert crowd.seen.keys() == {"translate", "fail", "leave", "exceed", "send_document"}
+    assert crowd.seen.keys() == {"translate", "fail", "leave", "exceed"}
     total, grown = crowd.seen.total(), held[1][0] - held[0][0]
     assert not full or grown < 20, f"{grown:+.1f} MB"
     note = f"{dict(crowd.seen)} of {threads} clients, {reloads} reloads; {grown:+.1f} MB in the second half"
     measured("S2", "mixed requests that got their own answer", held=total, of=total, note=note)
-    measured("S9", "clients that send a byte at a time ended", held=slow.count(True), of=len(slow))
 
 
 # ---- an engine that is killed

@@ -1,14 +1,11 @@
-"""What a request may name or hold: paths, and texts that are hard to divide; checks X5 and X9."""
+"""What a request may name: paths, check X5."""
 
 import random
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from limelight.formats.html import html_units
-from limelight.text.sentences import split_sentences
-from tests.serving.helpers import ROOT, Running, running, table, translator, words
+from tests.serving.helpers import ROOT, Running, running, table, translator
 from tests.torture.conftest import Measured
 from tests.torture.test_service import answered
 
@@ -55,46 +52,3 @@ def test_no_path_that_is_asked_for_is_opened(full: bool, seed: int, measured: Me
     outside = [name for name in opened if not Path(name).resolve().is_relative_to(ROOT / "src/limelight/page")]
     assert outside == []
     measured("X5", "paths in models, languages, glossaries and addresses: nothing opened", held=held, of=number)
-
-
-HARD = {
-    "one letter": "a", "combining marks": "a\u0301\u0327", "joined emoji": "\U0001f468\u200d\U0001f469\u200d",
-    "no spaces": "犬猫。", "dots": "a. ", "quotes": "\"'", "open tags": "<b", "entities": "&amp", "closing": "</b>",
-    "comments": "<!--",
-}  # fmt: skip
-
-
-def text_work(text: str) -> None:
-    """What is made of a text before a model has it."""
-    words().decode(words().encode(text))
-    split_sentences(text, "en")
-
-
-def calls(work: Callable[[str], object], text: str) -> float:
-    """How many functions are called, of Python's and of C's."""
-    count = 0
-
-    def tell(*_: object) -> None:
-        nonlocal count
-        count += 1
-
-    sys.setprofile(tell)
-    try:
-        work(text)
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-def test_long_texts_take_work_in_proportion(measured: Measured) -> None:
-    """Ten times the text: at most thirteen times the calls. Texts with tags have a tenth."""
-    words()
-    ratios = {}
-    for work, length in ((text_work, 3000), (html_units, 300)):
-        for name, unit in HARD.items():
-            few, many = ((unit * (n // len(unit) + 1))[:n] for n in (length, 10 * length))
-            ratios[f"{work.__name__}: {name}"] = calls(work, many) / calls(work, few)
-    worst = max(ratios, key=lambda name: ratios[name])
-    held = sum(ratio <= 13 for ratio in ratios.values())
-    measured("X9", "texts ten times as long: at most 13 times the calls", held=held, of=len(ratios),
-             note=f"worst: {worst}, {ratios[worst]:.1f}x")  # fmt: skip

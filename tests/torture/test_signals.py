@@ -10,7 +10,6 @@ import pytest
 from limelight.config import save_config
 from limelight.signals import SIGNALS
 from limelight.training.checkpoints.checkpoint import find_damage
-from limelight.training.checkpoints.lock import LOCK
 from tests.torture.commands import IN_COMPILED_CODE, Command, Moment
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
@@ -141,35 +140,6 @@ def test_beam_search_is_told_to_stop(
         held += not workplace.disturb(words, moment, within=LIMITS[full][0]) and not out.exists()
     what = f"signals (SIGTERM, SIGINT) during beam search ({command}): out within 10 s, no half output"
     measured("T3", what, held=held, of=tries)
-
-
-LEARNERS = {
-    "unigram": "limelight.tokens.sentencepiece._train",
-    "bpe": "limelight.tokens.sentencepiece._train",
-}
-"""Where each kind of vocabulary is learned by a library, in one call."""
-
-
-def test_learning_a_vocabulary_is_told_to_stop(
-    workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path
-) -> None:
-    """There is nothing to save yet, and nothing to wait for."""
-    workplace.chance.seed(seed)
-    chance = workplace.chance
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 12))) for _ in range(200_000)]
-    with open(tmp_path / "text.tsv", "w", encoding="utf-8") as file:
-        for _ in range(30_000):
-            file.write("\t".join(" ".join(chance.choices(words, k=8)) for _ in range(2)) + "\n")
-    text = ["--train", str(tmp_path / "text.tsv"), "--source", "en", "--target", "de", "--max-steps", "1"]
-    settings = [word for each in ("sampling=0", "byte_fallback=false") for word in ("--set", f"tokens.{each}")]
-    for kind in LEARNERS if full else [chance.choice(list(LEARNERS))]:
-        held, tries, out = 0, 5 if full else 1, tmp_path / "runs" / "new"
-        for _ in range(tries):
-            learner = ["--recipe", "tiny", *settings, "--set", f"tokens.kind={kind}", "--out", str(out), "--quiet"]
-            faults = workplace.disturb(["train", *text, *learner], Moment(LEARNERS[kind]), within=LIMITS[full][1])
-            held += not faults and {path.name for path in out.glob("*")} <= {LOCK}
-        what = f"signals while a vocabulary is learned ({kind}): out within 2 s, nothing left behind"
-        measured("T3", what, held=held, of=tries)
 
 
 @pytest.mark.parametrize("second", [False, True])

@@ -177,12 +177,12 @@ class Search:
         gained, parents, columns = self._continuations(log_probabilities, active, ids)  # (2)
         self.unsound = np.flatnonzero(np.isnan(gained).any(axis=1)).tolist()
         self.open[self.unsound] = False
-        slots = np.flatnonzero(self.open)
+        slots = self.open.nonzero()[0]
         scores = (gained + _chosen(self.log_probabilities, parents))[slots]
         if (self.prune < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
         parents, tokens = parents[slots], (columns if ids is None else _chosen(ids, columns))[slots]
-        ends = tokens == self.end_id
+        ends = (tokens == self.end_id) & (scores > -np.inf)
         if ends.any():
             self._finish(slots, scores, parents, ends)  # (3)
             # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
@@ -205,7 +205,7 @@ class Search:
 
         Equal ones are ordered by parent, then column.
         """
-        slots, size = np.flatnonzero(self.open).tolist(), (len(self.open), 2 * self.width)
+        slots, size = self.open.nonzero()[0].tolist(), (len(self.open), 2 * self.width)
         result = np.full(size, -np.inf), np.zeros(size, np.int64), np.zeros(size, np.int64)
         if not all(self.slots[slot].generator for slot in slots):
             self._find_best(log_probabilities, active, result)
@@ -299,8 +299,7 @@ class Search:
 
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
         """(3) Keep the best of the hypotheses that finish now and the previous ones."""
-        heads = ends[:, : self.width] & (scores[:, : self.width] > -np.inf)
-        for row, rank in np.argwhere(heads):
+        for row, rank in np.argwhere(ends[:, : self.width]):
             slot, parent = int(slots[row]), int(parents[row, rank])
             finished, kept = self.slots[slot].finished, self.slots[slot].request.settings.kept
             finished.append(self.hypothesis(slot, parent, float(scores[row, rank]), finished=True))
@@ -377,7 +376,7 @@ class Search:
     ) -> None:
         """Change the log-probabilities in place: those of forbidden tokens to -inf, as the forced tokens and the rules
         of a request and valid UTF-8 say, and those that rules make less probable. `ids` as for `advance`."""
-        special = [slot for slot in np.flatnonzero(self.open).tolist() if self._is_special(slot)]
+        special = [slot for slot in self.open.nonzero()[0].tolist() if self._is_special(slot)]
         if self.utf8 is not None:
             self._exclude_stray_bytes(log_probabilities, active, ids, special)
         for slot in special:

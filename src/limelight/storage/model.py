@@ -55,7 +55,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     tokenizers = load_tokenizers(folder / TOKENIZER)
     labels = _labels(config, weights, folder / LABELS)
     try:
-        with torch.device("meta"):  # shapes only: a configuration with wrong sizes must not allocate memory
+        with torch.device("meta"), WithoutDrawing():  # shapes only: wrong sizes must not allocate memory
             shapes = build_model(config.model, tokenizers, labels)
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None

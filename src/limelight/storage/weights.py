@@ -159,7 +159,7 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str, *, 
 
 def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
     """Raise `UserError` if a number is NaN or infinite."""
-    broken = [name for name, tensor in weights.items() if not tensor.isfinite().all()]
+    broken = [name for name, tensor in weights.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
     if broken:
         raise UserError(
             f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "

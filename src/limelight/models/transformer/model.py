@@ -97,7 +97,7 @@ class Stack(nn.Module):
         sources = state.sources
         if sources:
             source_bias = as_bias(sources[0].may_attend, hidden.dtype)
-            sources = tuple(replace(source, may_attend=source_bias) for source in sources)
+            sources = tuple(SourceView(each.keys, each.values, source_bias) for each in sources)
         positions = ages[:, None, None]
         reading = Reading(self._rotation(positions), positions, bias)
         return self._through(hidden, reading, sources, past.layers), replace(state, past=past, ages=ages + 1)
