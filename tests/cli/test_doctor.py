@@ -28,7 +28,7 @@ def test_each_fault_is_named_with_an_example_and_the_command(limelight: Limeligh
         assert f"1 pair: {reason}" in ended.out
         assert f"{text}:{number}: " in ended.out
     assert f"limelight clean {text} --source en --target de -o clean.tsv" in ended.out
-    assert "usable: 30 of 38 pairs" in ended.out
+    assert "usable: 30 of 37 pairs" in ended.out
 
 
 def test_test_pairs_in_the_training_text_are_counted(limelight: Limelight, tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import yaml
 from limelight.config import Corpus, load_config
 from limelight.errors import UserError
 from limelight.preparation import shortlist as module
-from limelight.preparation.shortlist import copies, make_shortlist
+from limelight.preparation.shortlist import make_shortlist
 from limelight.storage.layout import SHORTLIST
 from limelight.storage.tables import read_shortlist
-from limelight.tokens import END, Tokenizers, load_tokenizers
+from limelight.tokens import load_tokenizers
 from limelight.training.run import train
 
 # each word has a word of its own, in another order
@@ -102,16 +102,3 @@ def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path, t
     (tmp_path / "empty.tsv").write_text("\n")
     with pytest.raises(UserError, match=r"empty.tsv"):
         make_shortlist(run, [text[0].model_copy(update={"files": (str(tmp_path / "empty.tsv"),)})], print)
-
-
-def test_what_both_sides_write_alike_is_copied(run: Path) -> None:
-    tokenizers = load_tokenizers(run / "tokenizer")
-    own = copies(tokenizers)
-    sources = tokenizers.source.pieces(range(tokenizers.source.padding))
-    targets = tokenizers.target.pieces(range(tokenizers.target.padding))
-    assert len(own) == len(sources)
-    for piece, number in zip(sources, own.tolist(), strict=True):
-        assert targets[number] == piece if piece in targets else number == END
-    assert "<ph3>" in sources  # a placeholder comes through a translation
-    joint = Tokenizers(tokenizers.target, tokenizers.target)
-    assert copies(joint).tolist() == list(range(tokenizers.target.padding))

@@ -103,8 +103,7 @@ def clean(
 ) -> None:
     """Write sentence pairs without those that would harm training, and list what was removed and why.
 
-    Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, swapped, language,
-    misaligned.
+    Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, language, misaligned.
     """
     _require_output(files, output)
     given = corpora(files, source, target, "FILE")

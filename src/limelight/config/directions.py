@@ -166,7 +166,7 @@ def check_directions(data: DataConfig) -> None:
                 f"{_files(corpus)}: a model of several directions needs the languages of every corpus; write them "
                 f"before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
             )
-        if _known(corpus, "source") == _known(corpus, "target"):
+        if len({*_languages(corpus)}) == 1:
             raise UserError(f"{_files(corpus)}: both sides have the language {corpus.source}; name two languages")
     trained = directions_of(data)
     for corpus in data.valid:
@@ -220,13 +220,11 @@ def _files(corpus: Corpus) -> str:
 
 def require_one_direction(corpora: Iterable[Corpus]) -> None:
     """Raises `UserError` that names both corpora if their known languages differ on the same side."""
-    first: dict[str, Corpus] = {}
+    first: dict[int, Corpus] = {}
     for corpus in corpora:
-        for side in UNNAMED:
-            if not _known(corpus, side):
-                continue
-            earlier = first.setdefault(side, corpus)
-            if _known(earlier, side) != _known(corpus, side):
+        for side, language in enumerate(_languages(corpus)):
+            earlier = first.setdefault(side, corpus) if language else corpus
+            if _languages(earlier)[side] != language:
                 raise UserError(
                     f"{_described(corpus)}, and {_described(earlier)}: a model translates in one direction. Give the "
                     "two files of each corpus in the same order; where a file name is misleading, name the languages "
@@ -237,25 +235,22 @@ def require_one_direction(corpora: Iterable[Corpus]) -> None:
 
 def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> None:
     """Raises `UserError` for a test set with the source and target languages of the model swapped."""
-    models = [[_known(corpus, side) for side in UNNAMED] for corpus in trained]
+    models = [_languages(corpus) for corpus in trained]
     for test in tests:
-        here = [_known(test, side) for side in UNNAMED]
-        if here in models:
-            continue
-        for corpus, model in zip(trained, models, strict=True):
-            if model[0] != model[1] and any(one and one == other for one, other in zip(here, model[::-1], strict=True)):
+        here = _languages(test)
+        for corpus, (source, target) in zip(trained, models, strict=True):
+            is_turned = any(one and one == other for one, other in zip(here, (target, source), strict=True))
+            if is_turned and source != target and here not in models:
                 raise UserError(
                     f"{_described(test)}, and the model translates from {corpus.source} to {corpus.target}: give the "
                     "two files in the other order, or another model"
                 )
 
 
-def _known(corpus: Corpus, side: str) -> str:
-    """The language of a side in lowercase, without region or script: `pt` for `pt-BR`; empty if unknown."""
-    language: str = getattr(corpus, side)
-    if language == UNNAMED[side]:
-        return ""
-    return language.lower().replace("_", "-").partition("-")[0]
+def _languages(corpus: Corpus) -> tuple[str, str]:
+    """The languages of both sides in lowercase, without region or script: `pt` for `pt-BR`; empty if unknown."""
+    source, target = (language.lower().replace("_", "-").partition("-")[0] for language in known_languages(corpus))
+    return source, target
 
 
 def _described(corpus: Corpus) -> str:

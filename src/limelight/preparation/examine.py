@@ -7,7 +7,6 @@ Training only warns of them: a few do little harm, and most of a file being wron
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
 
@@ -18,16 +17,12 @@ from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import find_overlap
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
-from limelight.text.judge import foreign_language, language_margin
+from limelight.text.judge import foreign_language
 from limelight.text.pair import BadLine, Pair
 
-MIN_COPIED = 3
-"""Words of a text that is its own translation: fewer may be names."""
 WINDOW = 100_000
 """Pairs whose stretches are checked together: they bound the memory."""
 EXAMPLES = 2
-MIN_SWAPPED = 3
-"""Words or letters by which both sides of a swapped pair are more like the language of the other one."""
 FEW, ENOUGH = 2_000, 20_000
 """Pairs below which a model of its own is poor, and from which it is not."""
 
@@ -85,36 +80,16 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
 def _fault(pair: Pair, languages: tuple[str, str], seen: set[int], *, is_misaligned: bool) -> str:
     """The first of `REASONS` of `text/clean.py` that applies; `seen` are hashes of former pairs."""
     sides = (pair.source, pair.target)
-    if _is_copy(*sides):
-        return "identical"
     if any(map(encoding_damage, sides)):
         return "encoding"
-    if is_swapped(pair, languages):
-        return "swapped"
     if is_foreign(pair, languages):
         return "language"
     if is_misaligned:
         return "misaligned"
     signs = "\0".join("".join(filter(str.isalnum, text.casefold())) for text in sides)
-    key = int.from_bytes(blake2b(signs.encode("utf-8", "surrogatepass"), digest_size=8).digest())
     count = len(seen)
-    seen.add(key)
+    seen.add(hash(signs))
     return "" if len(seen) > count else "near_duplicate"
-
-
-def _is_copy(source: str, target: str) -> bool:
-    """Whether a text of some words is its own translation, apart from case and spaces."""
-    words = source.casefold().split()
-    return len(words) >= MIN_COPIED and words == target.casefold().split() and any(map(str.isalpha, source))
-
-
-def is_swapped(pair: Pair, languages: tuple[str, str]) -> bool:
-    """Whether both sides are more like the language of the other one."""
-    source, target = languages
-    if not (source and target):
-        return False
-    margins = language_margin(pair.source, target, source), language_margin(pair.target, source, target)
-    return min(margins) > 0 and sum(margins) >= MIN_SWAPPED
 
 
 def is_foreign(pair: Pair, languages: tuple[str, str]) -> bool:

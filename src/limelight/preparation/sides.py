@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.formats.lines import chunks
-from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon, meet, spread, word_ids
+from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon, meet, spread, word_ids
 from limelight.text.judge import contradiction, likely_language
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
@@ -176,48 +176,42 @@ def score_pairs(sources: Words, targets: Words) -> Scores:
     found = Scores(np.zeros(count, bool), np.zeros(count, bool), np.zeros(count), np.zeros((count, 2), bool))
     both = np.array([bool(len(row)) for row in sources.rows]) & (lengths > 0)
     parts = PARTS_OF_FEW if count < FEW else PARTS
-    part = (np.arange(count) // BLOCK_PAIRS) % parts
+    part = (own // BLOCK_PAIRS) % parts
     for number in range(parts):
         learned, tested = np.flatnonzero(both & (part != number)), np.flatnonzero(both & (part == number))
         if not len(learned) or not len(tested):
             continue
-
-        def pieces(rows: Ids, theirs: Ids) -> list[Pieces]:
-            return [Pieces(sources.rows[row], targets.rows[other]) for row, other in zip(rows, theirs, strict=True)]
-
-        gains = _Gains(pieces(learned, learned), sources.total, targets.total)
-        mine, known = gains.of(pieces(tested, tested))
-        rivals = np.array([gains.of(pieces(tested, other[tested]))[0] for other in others])
-        best = rivals.max(axis=0)
+        pairs = [Pieces(sources.rows[row], targets.rows[row]) for row in learned]
+        lexicon = learn_lexicon(pairs, nothing=sources.total, classes=targets.total, iterations=ITERATIONS)
+        counts = np.bincount(np.concatenate([pair.target for pair in pairs]), minlength=targets.total)
+        shares = np.where(counts >= 2, counts / counts.sum(), 0.0)
+        mine, *rivals = (
+            _gains([Pieces(sources.rows[row], targets.rows[other[row]]) for row in tested], lexicon, shares)
+            for other in (own, *others)
+        )
+        best, worst = np.max(rivals, axis=0), np.min(rivals, axis=0)
+        words = np.array([shares[targets.rows[row]].any() for row in tested])
         found.good[tested] = mine >= best
-        found.known[tested] = known & ((mine != best) | (mine != rivals.min(axis=0)))
+        found.known[tested] = words & ((mine != best) | (mine != worst))
         found.elsewhere[tested] = np.sign(mine - rivals[2]) / 2 + 0.5
-        found.neighbors[tested] = mine[:, None] < rivals[:2].T
+        found.neighbors[tested] = mine[:, None] < np.transpose(rivals[:2])
     return found
 
 
-class _Gains:
-    """What the words of targets are worth with their sources, by a lexicon that is learned from some pairs."""
-
-    def __init__(self, pairs: Sequence[Pieces], nothing: int, classes: int) -> None:
-        self._lexicon = learn_lexicon(pairs, nothing=nothing, classes=classes, iterations=ITERATIONS)
-        counts = np.bincount(np.concatenate([pair.target for pair in pairs]), minlength=classes)
-        self._shares = np.where(counts >= 2, counts / counts.sum(), 0.0)
-
-    def of(self, pairs: Sequence[Pieces]) -> tuple[Numbers, Flags]:
-        """The mean of the words of each pair, and whether any of them is known: it occurs at least twice."""
-        keys, widths, _ = meet(pairs, self._lexicon.nothing, self._lexicon.classes)
-        owner = np.repeat(np.arange(len(pairs)), [len(pair.target) for pair in pairs])
-        if not len(keys):
-            return np.zeros(len(pairs)), np.zeros(len(pairs), dtype=bool)
-        ends = np.cumsum(widths)
-        probabilities = self._lexicon.of(keys)
-        probabilities[ends - 1] = 0  # no source word
-        best = np.maximum.reduceat(probabilities, ends - widths)
-        share = self._shares[np.concatenate([pair.target for pair in pairs])]
-        gain = np.where(share > 0, np.log((0.9 * best + 0.1 * share + 1e-9) / (share + 1e-9)), 0.0)
-        known = np.bincount(owner, share > 0, minlength=len(pairs))
-        return np.bincount(owner, gain, minlength=len(pairs)) / np.maximum(known, 1), known > 0
+def _gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Numbers:
+    """What the words of each target are worth with its source: the mean of those that have a share."""
+    owner = np.repeat(np.arange(len(pairs)), [len(pair.target) for pair in pairs])
+    if not len(owner):
+        return np.zeros(len(pairs))
+    keys, widths, _ = meet(pairs, lexicon.nothing, lexicon.classes)
+    ends = np.cumsum(widths)
+    probabilities = lexicon.of(keys)
+    probabilities[ends - 1] = 0  # no source word
+    best = np.maximum.reduceat(probabilities, ends - widths)
+    share = shares[np.concatenate([pair.target for pair in pairs])]
+    gain = np.where(share > 0, np.log((0.9 * best + 0.1 * share + 1e-9) / (share + 1e-9)), 0.0)
+    known = np.bincount(owner, share > 0, minlength=len(pairs))
+    return np.bincount(owner, gain, minlength=len(pairs)) / np.maximum(known, 1)
 
 
 def stretches(evidence: Numbers, least: float) -> Iterator[Stretch]:

@@ -57,7 +57,6 @@ REASONS = {
     "duplicate": "the pair was seen before",
     "held_out": "a side is in the held-out text",
     "encoding": "characters are damaged by a wrong encoding",
-    "swapped": "the source is in the target language, and the target in the source language",
     "language": "a side is in another language",
     "misaligned": "the sides of these lines do not belong together",
     "near_duplicate": "the pair differs from an earlier one in case, signs or spaces alone",

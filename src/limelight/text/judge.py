@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from unicodedata import normalize
 
-from limelight.text.languages import all_scripts, first_language, normal_code, script_of, scripts_of
+from limelight.text.languages import first_language, normal_code, script_of, scripts_of
 from limelight.text.words import read_table
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -37,8 +37,6 @@ MAX_LETTERS = 3
 """So many letters count at most: names have some."""
 UNLISTED, LEAST = 0.0001, 0.002
 """Assumed frequency of a word that is not among the common ones of a language, and minimum of one that is."""
-OF_A_WORD = 3.0
-"""Evidence of a usual word."""
 MIN_SHARE = 0.6
 """Minimum share of letters in another script."""
 
@@ -96,17 +94,6 @@ def _by_words(texts: Sequence[str], rival: str = "") -> str:
 
 def _are_near(one: str, other: str) -> bool:
     return any({one, other} <= group for group in _NEAR)
-
-
-def language_margin(text: str, one: str, other: str) -> int:
-    """How many words of a text speak for the language `one` rather than the `other`; if these have different scripts,
-    how many letters do."""
-    one, other, scripts = normal_code(one), normal_code(other), all_scripts()
-    if {one, other} <= function_words().keys() and scripts[one] == scripts[other]:
-        evidence = _evidence(Counter(_words(text)))
-        return round((evidence[one] - evidence[other]) / OF_A_WORD)
-    counts, ours, theirs = _scripts_in(text), scripts_of(one), scripts_of(other)
-    return sum(counts[each] for each in ours - theirs) - sum(counts[each] for each in theirs - ours)
 
 
 def _scripts_in(text: str) -> Counter[str]:

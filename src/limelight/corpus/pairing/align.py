@@ -39,7 +39,7 @@ than one sentence of a side, within these bounds; fitted on documents as `python
 quarter of whose beads are wrong."""
 DOUBT, SMALL = 3.0, 30
 """Subtracted if the words say nothing, and the pairs of a document that says it alone."""
-MIN_GAIN, MIN_SHARE = 0.08, 0.25
+MIN_GAIN = 0.08
 """How much more of the words has to be matched than in other pairs. Of unrelated texts it is up to 0.05, because the
 best path is chosen; of translations 0.1 to 0.3."""
 
@@ -193,12 +193,11 @@ def _even_share(found: Sequence[Sequence[Bead]]) -> float:
 
 def _belong_together(number: int, found: Sequence[Sequence[Bead]], gains: Sequence[Numbers]) -> bool:
     """Whether the words of a document match better than those of other pairs. A small document counts as all documents
-    together, and a few sentences alone by their matched share."""
+    together; of a few sentences it cannot be told."""
     some = [number] if len(gains[number]) >= SMALL else range(len(found))
     together = np.concatenate([gains[each] for each in some])
     if len(together) < 2:
-        shares = [bead.share for each in some for bead in found[each] if bead.pairs]
-        return bool(shares) and float(np.mean(shares)) > MIN_SHARE
+        return True
     return float(together.mean()) > max(MIN_GAIN, 2 * float(together.std()) / math.sqrt(len(together)))
 
 
