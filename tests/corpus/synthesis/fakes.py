@@ -52,6 +52,5 @@ class Parrot(Translator):
             "copy": text,
         }
         out = said.get(text.split()[0], " ".join(words))
-        alternative = Translation(out.upper(), -1.0, (), -1.0, text, finished=True)
         finished = not text.startswith("unfinished")
-        return Translation(out, 0.0, tuple(out.split()), 0.0, text, finished=finished, alternatives=(alternative,))
+        return Translation(out, 0.0, tuple(out.split()), 0.0, text, finished=finished)

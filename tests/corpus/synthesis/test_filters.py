@@ -11,14 +11,12 @@ from limelight.corpus.synthesis import REASONS, fault
         ("A dog runs.", "Ein Hund rennt.", True, ""),
         ("A dog runs.", "", True, "empty"),
         ("A dog runs.", "Ein Hund", False, "unfinished"),
-        ("A dog runs.", "Ein Hund Hund Hund Hund", True, "loop"),
         ("A dog runs.", "Ein Hund rennt, ein Hund rennt, ein Hund rennt, ein Hund rennt,", True, "loop"),
         ("A dog runs.", "Ein Hund rennt, ein Hund rennt.", True, ""),
         ("no no no no no", "nein nein nein nein nein", True, ""),
         ("A dog.", "Ein Hund " + "und noch viel mehr als das ist hier", True, "length_ratio"),
         ("ok", "einverstanden", True, ""),  # under 20 characters a ratio says nothing
         ("Caf\u0065\u0301  Berlin", "Café Berlin", True, "copy"),
-        ("Berlin", "berlin", True, ""),
     ],
 )
 def test_the_first_reason_that_holds(source: str, translation: str, finished: bool, reason: str) -> None:
