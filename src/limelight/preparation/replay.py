@@ -189,8 +189,8 @@ def _find(config: RunConfig, count: int) -> Found:
 
     Raises `UserError` if named text has too few pairs.
     """
-    place, folder = Path(config.begin_with), find_model(config.begin_with)
-    parent = load_config(folder / CONFIG)
+    place = Path(config.begin_with) if Path(config.begin_with).is_dir() else find_model(config.begin_with)
+    parent = load_config(find_model(config.begin_with) / CONFIG)
     directions = directions_of(parent.data)
     wanted = min(MAX_REPLAYED, max(REPLAYED, round(config.data.replay * count)))
     if config.data.general:
@@ -201,12 +201,12 @@ def _find(config: RunConfig, count: int) -> Found:
                     f"--general: {len(pairs):,} usable pairs for {direction}; give at least {LEAST}, better some "
                     "thousands"
                 )
-        found = _divided(text, {}, wanted)
-    elif text := _of_run(parent, place, wanted):
-        found = _divided(text, _unseen(parent, place), wanted)
+        unseen = Text(list)
     else:
-        kept = {role: read_general(place, role) or read_general(folder, role) for role in ROLES}
-        found = {each: {role: kept[role][each] for role in ROLES} for each in kept["train"] if each in directions}
+        text, unseen = _of_run(parent, place, wanted), _unseen(parent, place)
+        if not text:
+            text.update(read_general(place, "train"))
+    found = _divided(text, unseen, wanted)
     if has_tags(parent.data):
         return found
     [direction] = trained_directions(config.data.model_copy(update={"train": _own(config)}))
@@ -265,12 +265,12 @@ def _add(found: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool
         found[direction.reversed] += (Pair(pair.target, pair.source, pair.file, pair.line) for pair in some)
 
 
-def _divided(text: Text, unseen: Text | dict[Direction, list[Pair]], wanted: int) -> Found:
+def _divided(text: Text, unseen: Text, wanted: int) -> Found:
     """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough."""
     enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
     found: Found = {}
     for direction, pairs in enough.items():
-        ordered, measured = first_by_hash(pairs), first_by_hash(unseen.get(direction, ()))
+        ordered, measured = first_by_hash(pairs), first_by_hash(unseen[direction])
         count = min(MEASURED // len(enough), len(ordered) // 4)
         if len(measured) < 2 * min(count, LEAST):
             measured, ordered = ordered[: 2 * count], ordered[2 * count :]
