@@ -7,7 +7,6 @@ from limelight.preparation.word_alignment import (
     WordAligner,
     Words,
     grow,
-    grow_final,
     split_words,
 )
 from limelight.text.marked_pairs import Link
@@ -65,6 +64,6 @@ def test_links_of_words_that_have_none_are_added_at_the_end() -> None:
     # source word 3 and target word 3 have no link beside another one, and only one direction links them
     of_targets, of_sources = [0, -1, -1, 3], [0, -1, -1, -1]
     assert grow(of_targets, of_sources) == [Link(0, 0)]
-    assert grow_final(of_targets, of_sources) == [Link(0, 0), Link(3, 3, sure=False)]
-    assert grow_final([0, 0], [1]) == [Link(0, 0, sure=False), Link(0, 1)]
-    assert grow_final([], []) == []
+    assert grow(of_targets, of_sources, final=True) == [Link(0, 0), Link(3, 3, sure=False)]
+    assert grow([0, 0], [1], final=True) == [Link(0, 0, sure=False), Link(0, 1)]
+    assert grow([], [], final=True) == []

@@ -19,7 +19,7 @@ from limelight.inspection.word_alignment import (
     word_weights,
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
-from limelight.preparation.word_alignment import grow_final
+from limelight.preparation.word_alignment import grow
 from limelight.storage.tables import Heads, read_table
 from limelight.tokens import Tokenizers
 
@@ -82,7 +82,7 @@ class AttentionAligner:
         if not symmetrize or turned is None or turned not in self.directions:
             return [sorted((source, row) for row, source in enumerate(each) if source >= 0) for each in forward]
         backward = self._best_sources([(target, source) for source, target in pairs], turned)
-        links = (grow_final(*both) for both in zip(forward, backward, strict=True))
+        links = (grow(*both, final=True) for both in zip(forward, backward, strict=True))
         return [[(link.source, link.target) for link in each] for each in links]
 
     def choose(self, pairs: Sequence[tuple[WordPair, Direction | None]]) -> tuple[list[AlignmentHead], float]:

@@ -83,13 +83,14 @@ class WordAligner:
         return np.array([ids.get(word, len(ids)) for word in words], dtype=np.int32)
 
 
-def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
+def grow(of_targets: Sequence[int], of_sources: Sequence[int], *, final: bool = False) -> list[Link]:
     """The links that both directions have, and those of one of them beside a link, as long as one of their words has
     none.
 
     Args:
         of_targets: for each target word its source word, -1 for none.
         of_sources: for each source word its target word, -1 for none.
+        final: also each link of one direction whose two words have none ("grow-diag-final-and").
     """
     forward = {(source, target) for target, source in enumerate(of_targets) if source >= 0}
     backward = {(source, target) for source, target in enumerate(of_sources) if target >= 0}
@@ -97,33 +98,23 @@ def grow(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
     others = forward ^ backward
     sources, targets = {source for source, _ in sure}, {target for _, target in sure}
     links, waiting = list(sure), sorted(sure)
+
+    def add(link: tuple[int, int]) -> None:
+        others.remove(link)
+        sources.add(link[0])
+        targets.add(link[1])
+        links.append(link)
+
     for source, target in waiting:  # it grows while it is gone through
         for right, down in _NEIGHBORS if others else ():
             near = source + right, target + down
             if near in others and (near[0] not in sources or near[1] not in targets):
-                others.remove(near)
-                sources.add(near[0])
-                targets.add(near[1])
-                links.append(near)
+                add(near)
                 waiting.append(near)
+    for link in (*sorted(others & forward), *sorted(others & backward)) if final else ():
+        if link[0] not in sources and link[1] not in targets:
+            add(link)
     return [Link(*link, link in sure) for link in sorted(links)]
-
-
-def grow_final(of_targets: Sequence[int], of_sources: Sequence[int]) -> list[Link]:
-    """`grow`, and then each link of one direction whose two words have none ("grow-diag-final-and").
-
-    Arguments are those of `grow`.
-    """
-    links = grow(of_targets, of_sources)
-    sources, targets = {link.source for link in links}, {link.target for link in links}
-    forward = [(source, target) for target, source in enumerate(of_targets) if source >= 0]
-    backward = [(source, target) for source, target in enumerate(of_sources) if target >= 0]
-    for source, target in (*sorted(forward), *backward):
-        if source not in sources and target not in targets:
-            sources.add(source)
-            targets.add(target)
-            links.append(Link(source, target, sure=False))
-    return sorted(links)
 
 
 class FormCounter:
