@@ -17,12 +17,11 @@ GOOD = [
 ]
 FAULTY = {
     "one side is empty": ("There is no one.", ""),
-    "both sides are the same text": ("Copyright 2024 by Example", "copyright 2024 by  example"),
+    "both sides are the same text": ("Copyright 2024 by Example", "Copyright 2024 by Example"),
     "the pair was seen before": GOOD[3],
     "the pair differs from an earlier one in case, signs or spaces alone": (GOOD[4][0].upper(), f" {GOOD[4][1]}!"),
     "characters are damaged by a wrong encoding": ("He was too late for it.", "Er war fÃ¼r es zu spÃ¤t."),
-    "the source is in the target language, and the target in the source language": GOOD[5][::-1],
-    "a side is in another language": ("That is for the dog.", "C'est pour le chien qui est dans la rue."),
+    "a side is in another language": GOOD[5][::-1],
     "the sides differ too much in length": (
         "No.",
         "Das ist nun wirklich eine sehr lange Antwort auf alle diese Fragen.",
@@ -48,7 +47,7 @@ def test_each_fault_is_removed_for_its_reason(limelight: Limelight, tmp_path: Pa
     assert found == GOOD
     listed = rows_of(tmp_path / "clean-left-out.tsv")
     assert [(int(row[1]), row[2]) for row in listed] == [(31 + number, reason) for number, reason in enumerate(FAULTY)]
-    assert "30 of 38 pairs kept" in ended.err
+    assert "30 of 37 pairs kept" in ended.err
     assert "clean-left-out.tsv" in ended.err
 
 
