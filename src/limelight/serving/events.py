@@ -29,7 +29,7 @@ Events = Callable[[AsyncIterator[Any]], AsyncIterator[str]]
 
 async def streamed(log: Log, begin: Callable[[Partial], Awaitable[Any]], events: Events) -> StreamingResponse:
     """The answer of some work while it goes on. The work is canceled when the client leaves. What is not read yet is
-    kept, and is at most some ten times the text: `translation.GROWTH`."""
+    kept, and is at most some ten times the text: `engine.GROWTH`."""
     queue = asyncio.Queue[Any]()
     work = asyncio.ensure_future(begin(lambda number, text: queue.put_nowait(Progress(number, text))))
     work.add_done_callback(queue.put_nowait)

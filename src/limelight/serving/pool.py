@@ -170,7 +170,7 @@ class Pool:
         *,
         patient: bool = False,
     ) -> Any:
-        """The result of a task, see `translation.py`. Canceled, it is taken back. While there is no engine it waits for
+        """The result of a task, see `engine.py`. Canceled, it is taken back. While there is no engine it waits for
         one. A `patient` one, of which there are few, has a place in the queue.
 
         Raises `Refusal`: 400 for what the model refuses, 429 for too many requests of one client, 503 for too many of

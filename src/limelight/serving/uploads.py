@@ -98,6 +98,7 @@ class Uploads:
     def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
         """Translate a document that was read."""
         document.work = asyncio.ensure_future(work)
+        document.work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may ask for it
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
 

@@ -200,7 +200,7 @@ async def metrics(call: Call) -> Response:
 
 
 class NewMemory(Strict):
-    """A memory, with the part `file` of the form: a file of its segments."""
+    """A memory. Its segments are the part `file` of the form."""
 
     name: str = Field(min_length=1, max_length=200)
     """Shown in `origin` of matches."""
