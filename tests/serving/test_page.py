@@ -1,16 +1,23 @@
 """The page's routes: its files with their policy, and answers that equal those of Python."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import jsonschema
 import pytest
 
 from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from limelight.serving.keys import Key, Keys, digest
-from limelight.serving.page import POLICY
+from limelight.serving.page import POLICY, first
+from limelight.storage.layout import DEFAULT
 from tests.browser.helpers import untrained
+from tests.pipelines.test_explain import SCHEMA
 from tests.serving.helpers import Running, running
 
 ASKED = {"text": "abcde", "source_lang": "en", "target_lang": "de"}
@@ -123,3 +130,17 @@ def test_the_page_is_public_and_what_it_asks_needs_the_key() -> None:
         refused = service.post("/api/v1/page/explain", ASKED)
         assert (refused.status, refused.value["error"]["code"]) == (401, "no_key")
         assert service.post("/api/v1/page/explain", ASKED, Authorization="Bearer secret").status == 200
+
+
+def test_a_stored_answer_is_that_of_the_folder_and_no_link_out_of_it(tmp_path: Path) -> None:
+    model = SimpleNamespace(folder=str(tmp_path))
+    call: Any = SimpleNamespace(service=SimpleNamespace(catalog=SimpleNamespace(models=[model])))
+    assert asyncio.run(first(call)).body == b"null"
+    (tmp_path / "secret").write_text('"secret"', encoding="utf-8")
+    (tmp_path / "first-look.json").symlink_to(tmp_path / "secret")
+    assert asyncio.run(first(call)).body == b"null"
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "first-look.json").write_text("{}", encoding="utf-8")
+    assert asyncio.run(first(call)).body == b"{}"
+    model.folder = DEFAULT
+    jsonschema.validate(json.loads(asyncio.run(first(call)).body), SCHEMA)

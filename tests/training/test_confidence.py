@@ -1,10 +1,12 @@
 """What a run measures of its model at its end, and that a failure of it is not one of the run."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from limelight.config import RunConfig
+from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import MAX_INT8_COST, load_translator
 from limelight.storage.layout import CARD, INT8_COST
 from limelight.storage.tables import Int8Cost, save_table
@@ -31,6 +33,8 @@ def test_a_run_measures_int8_at_its_end_and_a_failed_fit_is_a_line(
     assert train(config, tmp_path / "run").finished
     assert "on other text (ValueError: singular)" in capsys.readouterr().err
     assert not (tmp_path / "run/best/confidence.json").exists()
+    kept = json.loads((tmp_path / "run/best/first-look.json").read_text(encoding="utf-8"))
+    assert kept == explain(load_translator(tmp_path / "run"), Question(kept["sides"]["source"]["text"], "en", "de"))
 
     costs = tmp_path / "run/best" / INT8_COST
     if not costs.exists():

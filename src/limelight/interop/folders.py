@@ -25,6 +25,7 @@ from limelight.storage.layout import (
     CONFIDENCE,
     CONFIG,
     DETECTOR,
+    FIRST_LOOK,
     INT8_COST,
     ROLES,
     SHORTLIST,
@@ -97,7 +98,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
 
     def fill(partial: Path) -> None:
         save_labels(partial, stored.model)
-        for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST):
+        for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         fill_model(partial, compact(named_weights(stored.model), form), stored.tokenizers, config, stored.notes, card)

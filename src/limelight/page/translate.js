@@ -23,7 +23,7 @@ export function createTranslate(context) {
   const look = { spellcheck: "false", dir: "auto", placeholder: "Type a sentence" };
   const input = element("textarea", { ...look, input: type });
   const examples = element("div.others.examples", { hidden: true });
-  const ways = element("select", { "aria-label": "Direction", change: () => choose(context, ways.value, input) });
+  const ways = element("select", { hidden: true, "aria-label": "Direction", change: () => choose(context, ways.value, input) });
   const status = element("p.status", { role: "status" });
   const output = element("output.output", { "aria-live": "off", dir: "auto" });
   const notice = element("p.status", { role: "status" });
@@ -232,7 +232,9 @@ async function load(context, view) {
     if (!loading.hidden) {
       // Its directions are not known before it is there.
       setTimeout(() => void load(context, view), AGAIN);
-      return tell("The model is loading. The page begins as soon as it is ready.");
+      tell("The model is loading. The page begins as soon as it is ready.");
+      if (!store.get("text")) await showStored(context);
+      return context.document.translation && tell("The model is loading. Until then the page shows a stored answer.");
     }
     context.models = models;
     const found = models.flatMap(({ name, directions }) =>
@@ -262,6 +264,13 @@ async function load(context, view) {
     tell(error.message, error.code);
   }
   return undefined;
+}
+
+/** The answer that is stored with the model, while it loads. */
+async function showStored(context) {
+  if (context.document !== context.base) return;
+  const found = await request("page/first").catch(() => null);
+  if (found) context.show({ ...found, question: { text: found.sides.source.text } });
 }
 
 /** What a link asks for and is not here, and what is shown in its place. */

@@ -14,8 +14,8 @@ from limelight.serving.refusal import Refusal, bad_request
 class Model:
     """A model that is served."""
 
-    def __init__(self, name: str, pool: Pool) -> None:
-        self.name, self.pool, self._reloading = name, pool, asyncio.Lock()
+    def __init__(self, name: str, pool: Pool, folder: str = "") -> None:
+        self.name, self.pool, self.folder, self._reloading = name, pool, folder, asyncio.Lock()
 
     async def reload(self, new: Pool) -> bool:
         """Load the model into a new pool, which takes the place of the present one when all its engines are ready; that

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -15,6 +16,8 @@ from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, even
 from limelight.serving.events import streamed
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask
+from limelight.storage.layout import BEST, BOX, FIRST_LOOK
+from limelight.untrusted import read_plain
 
 CHARACTERS = 2000
 """Maximum characters of a sentence that is explained."""
@@ -23,6 +26,7 @@ MAX_FORCED = 500
 MAX_STATE = 4000
 MAX_WRITTEN = 100
 MAX_BESIDE = 3
+MAX_FIRST_LOOK = 2_000_000
 MAX_SNAPSHOTS = 16
 """In a file."""
 POLICY = (
@@ -163,6 +167,16 @@ async def static(call: Call) -> Response:
     if media_type is None or name not in {path.name for path in files("limelight.page").iterdir()}:
         raise Refusal(404, "not_found", "there is nothing at this path")
     return _static(name, media_type)
+
+
+@API.get("/api/v1/page/first", counted=False)
+async def first(call: Call) -> Response:
+    """The document that is stored with the first model, which the page shows while it loads; null if there is none."""
+    folder = Path(call.service.catalog.models[0].folder)
+    for path in (folder / BEST / FIRST_LOOK, folder / FIRST_LOOK, BOX / folder.name / FIRST_LOOK):
+        if path.is_file() and not path.is_symlink():
+            return Response(read_plain(path, MAX_FIRST_LOOK), media_type="application/json")
+    return Response("null", media_type="application/json")
 
 
 def _static(name: str, media_type: str) -> Response:

@@ -195,7 +195,7 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     def pool_of(name: str) -> Pool:
         return Pool(partial(Link, plan.models[name]), plan.engines, plan.limits, partial(log, model=name))
 
-    catalog = Catalog([Model(name, pool_of(name)) for name in plan.models])
+    catalog = Catalog([Model(name, pool_of(name), each.folder) for name, each in plan.models.items()])
     for model in catalog.models:
         model.pool.start()
     service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)

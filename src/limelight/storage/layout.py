@@ -22,6 +22,8 @@ CONFIDENCE = "confidence.json"
 ALIGNMENT = "alignment.json"
 INT8_COST = "int8.json"
 ROLES = "roles.json"
+FIRST_LOOK = "first-look.json"
+"""A document of the page, which it shows while the model loads."""
 BOX = Path(__file__).parents[1] / "box"
 """Bundled models: one folder for each, with its name."""
 DEFAULT = "tatoeba-en-de-fr"
@@ -126,7 +128,10 @@ def _require_own_files(model: Path, folder: Path) -> None:
     from limelight.tokens import tokenizer_files
 
     root = os.path.realpath(folder)
-    files = [model / name for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES)]
+    files = [
+        model / name
+        for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, FIRST_LOOK)
+    ]
     for path in (*files, *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:

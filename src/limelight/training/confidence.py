@@ -2,6 +2,7 @@
 at the end of a run, or for an existing model.
 """
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,8 +23,9 @@ from limelight.files import write_whole
 from limelight.inference.linear import int8_kind
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.codec import names_of
+from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
-from limelight.storage.layout import ALIGNMENT, BEST, CARD, CONFIDENCE, INT8_COST, find_model
+from limelight.storage.layout import ALIGNMENT, BEST, CARD, CONFIDENCE, FIRST_LOOK, INT8_COST, find_model
 from limelight.storage.tables import Head, Heads, Int8Cost, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
@@ -55,12 +57,24 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
         with _reported(say, "heads that align words could not be chosen"), suppress(UserError):
             _, heads, agreement = learn_alignment(run, corpora, device=device)
             say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
+    if best.is_dir() and count >= MIN_ALIGNED and not (best / FIRST_LOOK).exists():
+        with _reported(say, "the first look of the page could not be stored"):
+            keep_first_look(run, corpora, device=device)
     if best.is_dir() and count >= MIN_PAIRS and int8_kind() and not (best / INT8_COST).exists():
         with _reported(say, "what int8 costs could not be measured"):
             line = f"costs {learn_int8_cost(run, corpora):.2f} BLEU on validation pairs"
             say(f"int8 {line}")
             card = (best / CARD).read_text(encoding="utf-8")
             write_whole(best / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
+
+
+def keep_first_look(model: str | Path, corpora: Corpora, *, device: torch.device | None = None) -> None:
+    """Write `first-look.json` to a model folder: what the page shows of the first short source, if there is one."""
+    texts = ((direction, pair.source) for direction, pairs in corpora.items() for pair in pairs)
+    for direction, text in texts:
+        if 4 <= len(text.split()) <= 14:
+            found = explain(load_translator(model, device), Question(text, *names_of(direction)))
+            return write_whole(find_model(model) / FIRST_LOOK, json.dumps(found))
 
 
 @contextmanager
