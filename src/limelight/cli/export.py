@@ -69,7 +69,8 @@ def export(
         interop.export_limelight(stored, output, form=OURS[quantization])
     else:
         interop.export_huggingface(stored, output)
-    wrote(f"{output}; its README.md shows how to use it")
+    in_argos = f"install it in Python: argostranslate.package.install_from_path({str(output)!r})"
+    wrote(f"{output}; {in_argos if to == 'argos' else 'its README.md shows how to use it'}")
 
 
 IMPORT_EXAMPLES = """

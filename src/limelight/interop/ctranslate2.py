@@ -55,7 +55,7 @@ print(target.decode(found[0].hypotheses[0]))
 """
 
 
-_ARGOS_USE = "Install it with `argostranslate.package.install_from_path(FILE)`, or `argospm install FILE`.\n"
+_ARGOS_USE = 'Install it in Python: `argostranslate.package.install_from_path("FILE")`.\n'
 
 
 def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
