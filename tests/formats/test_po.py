@@ -20,7 +20,7 @@ def test_untranslated_and_fuzzy_entries_are_translated_and_become_fuzzy() -> Non
     new = translated(text, ".po")
     assert '#: a.c:1\n#, fuzzy\nmsgctxt "menu"\nmsgid "open"\nmsgstr "OPEN"\n' in new
     assert '#, fuzzy, c-format\nmsgid "close %d"\nmsgstr "CLOSE %D"\n' in new
-    assert '#, fuzzy\nmsgid "after"\nmsgstr "AFTER"\n' in new
+    assert '#| msgid "before"\nmsgid "after"\nmsgstr "AFTER"\n' in new
     assert '"Language: de\\n"' in new
     assert 'msgid "yes"\nmsgstr "ja"\n\n#~ msgid "gone"\n#~ msgstr ""\n' in new
     assert texts(text, ".po", everything=True)[-1] == "yes"

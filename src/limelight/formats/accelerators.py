@@ -1,4 +1,4 @@
-"""Accelerators, a sign before the letter that activates an item of a menu: `&File`, `E&xit`, in GTK `_File`."""
+"""Accelerators, a sign before the letter that activates an item of a menu: `&File`, `E&xit`."""
 
 from __future__ import annotations
 

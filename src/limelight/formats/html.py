@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
 
 from limelight.formats.unit import Code, Role, Splice, Unit, has_words, line_at, make_unit, parts_of, with_first
-from limelight.formats.xml import escape_xml, parse_xml
+from limelight.formats.xml import Element, escape_xml, parse_xml
 
 INLINE = frozenset(
     re.findall(
@@ -111,7 +111,7 @@ PLAIN = Tags()
 def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[int, int] | None = None) -> list[Unit]:
     """The blocks and attributes of a page, or of the text between two places. The attribute `lang` of `html`, if
     present, is set to `language`."""
-    reader = _Reader(text, tags, span or (0, len(text)), xml=False)
+    reader = _Reader(text, tags, span or (0, len(text)))
     named = (tag.where("lang") for tag in reader.tags if tag.name == "html" and language)
     return with_first(reader.units, [Splice(*found[1:], language) for found in named if found])
 
@@ -121,18 +121,22 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
 
     Raises `FormatError` if it is not well-formed, declares an entity, or nests too deeply.
     """
-    whole = text.lstrip().startswith(("<?xml", "<!DOCTYPE"))
-    parse_xml(text.lstrip() if whole else f"<x>{text}</x>")
-    return _Reader(text, tags, (0, len(text)), xml=True).units
+    begin = len(text) - len(text.lstrip())
+    whole = text.startswith(("<?xml", "<!DOCTYPE"), begin)
+    root = parse_xml(text[begin:] if whole else f"<x>{text}</x>")
+    structural = _structure([root]) if whole else _structure_in(root)
+    places = {place + (begin if whole else -len("<x>")) for place in structural} if tags.outline else set[int]()
+    return _Reader(text, tags, (0, len(text)), places).units
 
 
 class _Reader:
     """Divides a file into units at its tags. XML has no predefined names."""
 
-    def __init__(self, text: str, special: Tags, span: tuple[int, int], *, xml: bool) -> None:
-        self.text, self.special, self.xml = text, special, xml
-        self.tags = list(scan_tags(text, *span, html=not xml))
-        self.structure = _structure(text, self.tags) if xml and special.outline else frozenset[int]()
+    def __init__(self, text: str, special: Tags, span: tuple[int, int], structure: set[int] | None = None) -> None:
+        """`structure` has the places of structural tags in XML; without it, the text is HTML."""
+        self.text, self.special, self.xml = text, special, structure is not None
+        self.structure = structure or set[int]()
+        self.tags = list(scan_tags(text, *span, html=not self.xml))
         self.units = list(self._units(range(len(self.tags)), *span))
 
     def _units(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
@@ -191,7 +195,7 @@ class _Reader:
         tag = self.tags[number]
         if tag.name in self.special.inline or tag.kind in ("comment", "instruction"):
             return True
-        known = number not in self.structure if self.xml else tag.name in INLINE
+        known = tag.begin not in self.structure if self.xml else tag.name in INLINE
         return known and tag.name not in self.special.splitting
 
     def _closing(self, number: int) -> int:
@@ -235,21 +239,19 @@ def _plain(raw: str) -> Iterator[str | Code]:
         yield Code(piece, "space", "space") if number % 2 else unescape(piece)
 
 
-def _structure(text: str, tags: Sequence[Tag]) -> frozenset[int]:
-    """The numbers of structural tags: no text is beside their element in its parent."""
-    found, place = set[int](), 0
-    inside, beside = [list[int]()], [False]
-    for number, tag in enumerate(tags):
-        beside[-1] = beside[-1] or bool(text[place : tag.begin].strip()) or tag.kind == "cdata"
-        place = tag.end
-        if tag.kind == "open":
-            inside[-1].append(number)
-            inside.append([])
-            beside.append(False)
-        elif tag.kind == "close" and len(inside) > 1:
-            found.update([] if beside.pop() else inside[-1])
-            inside.pop()
-            inside[-1].append(number)
-        elif tag.kind == "empty":
-            inside[-1].append(number)
-    return frozenset(found if beside[0] or text[place:].strip() else {*found, *inside[0]})
+def _structure(elements: Collection[Element]) -> Iterator[int]:
+    """Where the structural tags of a document begin: no text is beside their element in its parent. No text is beside
+    these elements."""
+    for element in elements:
+        yield from (element.begin, element.close)
+    for element in elements:
+        yield from _structure_in(element)
+
+
+def _structure_in(element: Element) -> Iterator[int]:
+    inner = list(element.inner)
+    if any(isinstance(child, str) and child.strip() for child in element.children):
+        for child in inner:
+            yield from _structure_in(child)
+    else:
+        yield from _structure(inner)

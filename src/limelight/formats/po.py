@@ -46,8 +46,6 @@ class Entry:
     """Begin and end of the lines of each keyword, without the last line end."""
     flags: list[tuple[int, int, str]] = field(default_factory=list)
     """Begin, end and text of each line of flags (`#,`)."""
-    previous: list[tuple[int, int]] = field(default_factory=list)
-    """Lines of `#|`, with their line ends."""
     last: str = ""
     """The keyword to which a continuation string belongs."""
     size: int = 0
@@ -106,8 +104,6 @@ def entries(lines: Iterable[str]) -> Iterator[Entry]:
             entry = Entry()
         if content.startswith("#,"):
             entry.flags.append((begin, end, content[2:]))
-        elif content.startswith("#|"):
-            entry.previous.append((begin, place))
         elif content and not content.startswith("#"):
             entry.add(content, begin, end, number)
     yield _whole(entry)
@@ -214,7 +210,6 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
         for name in surplus:
             before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
             yield Splice(before, entry.places[name][1], "")
-        yield from (Splice(begin, until, "") for begin, until in entry.previous)
         if not entry.flags:
             yield Splice(first, first, f"#, fuzzy{end}")
         elif not entry.is_fuzzy:
