@@ -4,58 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from limelight.formats.unit import Code, Parts
 
 MAX_LABEL = 60
 """Maximum number of characters of a text with an accelerator."""
-_PATTERNS = {
-    "&": re.compile(r"(?<![&\d])(?!(?<=[A-Z])&[A-Z])&(?=[A-Za-z])(?![A-Za-z]\w*;)"),
-    "_": re.compile(r"(?<!\S)_(?=[A-Za-z])|(?<=\b[A-Z])_(?=[a-z])|(?<=[a-z])_(?=[a-z](?!\w))"),
-}
-"""By sign. That of GTK is at the beginning of a word, behind its first letter, or before its last one."""
-_LABEL = re.compile(r"[^\W\d_]*[A-Z]|_[A-Z]")
-"""How a text with the sign of GTK begins: `_name` and `file_name` are names."""
+_SIGN = re.compile(r"(?<![&\d])(?!(?<=[A-Z])&[A-Z])&(?=[A-Za-z])(?![A-Za-z]\w*;)")
 _NO_LABEL = re.compile(r"[<>=?]|://")
 _LETTER = re.compile(r"[{%$][\w{(%.}$)]*|([^\W\d_])")
 """A letter, but not inside a variable."""
 _SHORT_CUT = re.compile(r"\t\S{1,30}\Z")
 
 
-class Accelerator(NamedTuple):
-    """The sign of an accelerator, and its letter; both are empty if there is none."""
-
-    sign: str = ""
-    letter: str = ""
-
-
-def label_parts(text: str, signs: str = "&_", escape: Callable[[str], str] = str) -> tuple[Parts, Accelerator]:
-    """A label without the sign of its accelerator, and with its short cut as a code: `&Print` and `\\tCtrl+P`."""
+def label_parts(text: str, escape: Callable[[str], str] = str) -> tuple[Parts, str]:
+    """A label without the sign of its accelerator, and with its short cut as a code: `&Print` and `\\tCtrl+P`; and the
+    letter behind the sign."""
     match = _SHORT_CUT.search(text)
-    label, accelerator = without_accelerator(text[: match.start()] if match else text, signs)
-    return [label, Code(escape(match[0]))] if match else [label], accelerator
+    label, letter = without_accelerator(text[: match.start()] if match else text)
+    return [label, Code(escape(match[0]))] if match else [label], letter
 
 
-def without_accelerator(text: str, signs: str = "&_") -> tuple[str, Accelerator]:
-    """The text without the sign of its accelerator."""
-    if len(text) > MAX_LABEL or _NO_LABEL.search(text):
-        return text, Accelerator()
-    for sign in signs:
-        match = _PATTERNS[sign].search(text)
-        if match and text.count(sign) == 1 and (sign == "&" or _LABEL.match(text)):
-            return text[: match.start()] + text[match.end() :], Accelerator(sign, text[match.end()])
-    return text, Accelerator()
+def without_accelerator(text: str) -> tuple[str, str]:
+    """The text without the sign of its accelerator, and its letter; empty if there is none."""
+    match = _SIGN.search(text)
+    if match is None or len(text) > MAX_LABEL or _NO_LABEL.search(text) or text.count("&") > 1:
+        return text, ""
+    return text[: match.start()] + text[match.end() :], text[match.end()]
 
 
-def with_accelerator(text: str, accelerator: Accelerator) -> str:
+def with_accelerator(text: str, letter: str) -> str:
     """The text with an accelerator: before the same letter at the beginning of a word, or anywhere; else before its
     first letter."""
-    sign, letter = accelerator
-    if not sign:
+    if not letter:
         return text
     letters = [match.start() for match in _LETTER.finditer(text) if match[1]]
     same = [place for place in letters if text[place].casefold() == letter.casefold()]
     first = [place for place in same if not text[place - 1 : place].isalnum()]
     place = [*first, *same, *letters, len(text)][0]
-    return f"{text[:place]}{sign}{text[place:]}"
+    return f"{text[:place]}&{text[place:]}"

@@ -200,12 +200,12 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     first, last = min(entry.places.values())[0], entry.places[entry.forms[-1]][1]
-    parts, accelerator = label_parts(unwrapped(entry.text(keyword)))
+    parts, letter = label_parts(unwrapped(entry.text(keyword)))
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[first : last + 2] else "\n"
         for name in names:
-            written = _written(name, with_codes(with_accelerator(new, accelerator), unit.codes), end)
+            written = _written(name, with_codes(with_accelerator(new, letter), unit.codes), end)
             yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
         for name in surplus:
             before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]

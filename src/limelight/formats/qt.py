@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from limelight.formats.accelerators import Accelerator, label_parts, with_accelerator
+from limelight.formats.accelerators import label_parts, with_accelerator
 from limelight.formats.plurals import PluralForms, forms_of_qt
 from limelight.formats.segments import Segment, Variant
 from limelight.formats.unit import Parts, Splice, Unit, make_unit, with_codes
@@ -85,12 +85,12 @@ def _unit(text: str, message: _Message, plurals: PluralForms | None) -> Unit:
     if message.element.get("numerus") == "yes":
         count = max(plurals.total if plurals else 1, len(message.forms))
     source, translation, forms = message.source, message.translation, message.forms
-    opened, accelerator = f'<translation type="{UNFINISHED}">', Accelerator()
+    opened, letter = f'<translation type="{UNFINISHED}">', ""
     if len(parts) == 1 and isinstance(parts[0], str):
-        parts, accelerator = label_parts(parts[0], "&", escape_xml)
+        parts, letter = label_parts(parts[0], escape_xml)
 
     def write(new: str) -> Iterator[Splice]:
-        content = with_codes(with_accelerator(new, accelerator), unit.codes, escape_xml)
+        content = with_codes(with_accelerator(new, letter), unit.codes, escape_xml)
         if count:
             before = indent(text, forms[0].begin) if forms else ""
             after = indent(text, translation.close) if translation and forms else ""
