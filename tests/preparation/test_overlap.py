@@ -6,7 +6,6 @@ import pytest
 
 from limelight.batching.store import StoreWriter, TokenStore
 from limelight.preparation.hold_out import overlap_warning
-from limelight.text.marking import placeholder
 from limelight.text.pair import Pair
 
 
@@ -30,11 +29,3 @@ def test_the_warning_counts_and_names_places(tmp_path: Path, monkeypatch: pytest
         f"than on unseen text; for example valid.tsv:1 ('a dog runs'), valid.tsv:2 ('{'c' * 60}...')"
     )
     assert overlap_warning([store], [], "test") == overlap_warning([], pairs, "test") == ""
-
-
-def test_marks_of_the_training_text_make_no_difference(tmp_path: Path) -> None:
-    mark = placeholder(0)
-    with StoreWriter(tmp_path / "s", vocabulary_size=9) as writer:
-        writer.append([[1]] * 2, [[1]] * 2, [f"a{mark} lamp", "x"], [f"eine {mark}Lampe", "y"], [True, False])
-        store = writer.close("")
-    assert "the sources of 1 of 1" in overlap_warning([store], as_pairs([("a lamp", "eine Lampe")]), "test")
