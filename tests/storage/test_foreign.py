@@ -51,10 +51,13 @@ def test_formats_that_can_be_imported(tmp_path: Path) -> None:
             find_model(path)
 
 
-def test_a_known_format_without_a_reader_is_answered_with_the_formats_that_have_one(tmp_path: Path) -> None:
+def test_a_known_format_without_a_reader_is_named_with_the_formats_that_have_one(tmp_path: Path) -> None:
     write(tmp_path, "a/a.onnx", b"x")
-    with pytest.raises(UserError, match=r"not a run or model folder: .*`limelight import` reads Argos packages"):
+    with pytest.raises(UserError, match=r"this is a model for ONNX, .*`limelight import` reads Argos packages"):
         find_model(tmp_path / "a")
+    write(tmp_path, "b/cut.argosmodel", b"PK\3\4" + b"x" * 99)
+    with pytest.raises(UserError, match=r"cut.argosmodel: a damaged zip archive"):
+        recognize(tmp_path / "b" / "cut.argosmodel")
 
 
 def test_nothing_else_is_taken_for_a_model(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from limelight.interop.files import unpacked
 from limelight.interop.folders import Imported, require_new, write_imported
 from limelight.interop.huggingface import read_huggingface
 from limelight.interop.marian import read_marian
-from limelight.storage.foreign import Format, recognize
+from limelight.storage.foreign import recognize
 from limelight.storage.layout import IMPORTED
 
 
@@ -22,7 +22,7 @@ def _read_package(path: Path, *_: str) -> Imported:
         return read_argos(folder)
 
 
-READERS: dict[Format, Callable[[Path, str, str], Imported]] = {
+READERS: dict[str, Callable[[Path, str, str], Imported]] = {
     "Argos": _read_package,
     "CTranslate2": lambda path, *_: read_ctranslate2(path),
     "Marian": lambda path, *_: read_marian(path),
@@ -42,8 +42,9 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     """
     require_new(out)
     foreign = recognize(source)
-    if foreign is None:
-        raise UserError(f"{source}: this is a model in no known format; {IMPORTED}")
+    if foreign is None or not foreign.is_read:
+        what = f"for {foreign.format}" if foreign else "in no known format"
+        raise UserError(f"{source}: this is a model {what}; {IMPORTED}")
     if bool(source_lang) != bool(target_lang):
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
     imported = READERS[foreign.format](foreign.path, source_lang, target_lang)

@@ -7,20 +7,26 @@ import json
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import UserError
 from limelight.untrusted import open_plain, read_plain
 
-Format = Literal["Argos", "CTranslate2", "Marian", "transformers"]
 _MAX_CONFIG_BYTES = 1_000_000
+_NOT_READ = {"*.onnx": "ONNX", "*.gguf": "GGUF", "*.index": "TensorFlow", "*.ckpt*": "TensorFlow", "*.pt": "PyTorch"}
+"""Files of formats that are known and not imported."""
 
 
 class Foreign(NamedTuple):
     """A model of another format: a folder, or a file."""
 
-    format: Format
+    format: str
     path: Path
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it can be imported."""
+        return self.format not in _NOT_READ.values()
 
 
 def recognize(path: Path) -> Foreign | None:
@@ -43,7 +49,9 @@ def _folder(folder: Path) -> Foreign | None:
         values = json.loads(read_plain(folder / "config.json", _MAX_CONFIG_BYTES))
         if isinstance(values, dict) and "model_type" in values:
             return Foreign("transformers", folder)
-    return Foreign("Marian", folder) if marian_model(folder) is not None else None
+    if marian_model(folder) is not None:
+        return Foreign("Marian", folder)
+    return next((Foreign(name, folder) for pattern, name in _NOT_READ.items() if any(folder.glob(pattern))), None)
 
 
 def marian_model(path: Path) -> Path | None:
@@ -57,15 +65,18 @@ def _file(path: Path) -> Foreign | None:
     with open_plain(path) as file:
         begin = file.read(64)
     if begin.startswith(b"PK\3\4"):
-        with suppress(zipfile.BadZipFile, ValueError, NotImplementedError), zipfile.ZipFile(path) as archive:
-            names = {name.rpartition("/")[2] for name in archive.namelist()}
-            if "special:model.yml.npy" in names:
-                return Foreign("Marian", path)
-            if {"metadata.json", "model.bin"} <= names:
-                return Foreign("Argos", path)
-        return None
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = {name.rpartition("/")[2] for name in archive.namelist()}
+        except (zipfile.BadZipFile, ValueError, NotImplementedError):
+            raise UserError(f"{path}: a damaged zip archive; copy or download it again") from None
+        if "special:model.yml.npy" in names:
+            return Foreign("Marian", path)
+        return Foreign("Argos", path) if {"metadata.json", "model.bin"} <= names else None
     if begin[1:4] == b"\0\0\0" and b"Spec\0" in begin:
         return Foreign("CTranslate2", path.parent)
     if begin[:8] == b"\1" + bytes(7) and path.suffix == ".bin":
         return Foreign("Marian", path)
-    return _folder(path.parent) if path.name == "model.safetensors" else None
+    if path.name == "model.safetensors":
+        return _folder(path.parent)
+    return next((Foreign(name, path) for pattern, name in _NOT_READ.items() if path.match(pattern)), None)

@@ -89,10 +89,8 @@ def _refuse_foreign(path: Path) -> None:
 
     foreign = recognize(path)
     if foreign is not None:
-        raise UserError(
-            f"{path}: this is a model for {foreign.format}, not a model folder; `limelight import {path} -o NEW` makes "
-            "one of it"
-        )
+        way = f"`limelight import {path} -o NEW` makes one of it" if foreign.is_read else IMPORTED
+        raise UserError(f"{path}: this is a model for {foreign.format}, not a model folder; {way}")
 
 
 def find_start(begin_with: str, run: Path) -> Path:
