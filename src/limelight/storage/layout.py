@@ -126,11 +126,8 @@ def _require_own_files(model: Path, folder: Path) -> None:
     from limelight.tokens import tokenizer_files
 
     root = os.path.realpath(folder)
-    files = [
-        model / name
-        for name in (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, FIRST_LOOK)
-    ]
-    for path in (*files, *tokenizer_files(model / TOKENIZER)):
+    names = (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, FIRST_LOOK)
+    for path in (*(model / name for name in names), *tokenizer_files(model / TOKENIZER)):
         place = os.path.realpath(path)
         if os.path.commonpath([root, place]) != root:
             raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
