@@ -211,6 +211,9 @@ def test_a_text_is_written_on(visit, runs):
     )
     page.get_by_role("tab", name="Steps").click()
     assert page.locator(".candidate").count() >= 10
+    page.get_by_role("tab", name="Map").click()
+    until(page, "() => document.querySelectorAll('.track .plate').length > 4")
+    assert page.locator(".lane").count() == len(seen.read_pieces)
     before = page.locator(".output").inner_text()
     page.get_by_role("button", name="Another one").click()
     rest(page)
@@ -223,6 +226,9 @@ def test_a_mask_is_filled_in(visit, runs):
     names = page.locator(".masks .name").all_inner_texts()
     assert names == [guess.text for guess in expected.masks[0]]
     assert page.locator(".stage .token").count() > 3
+    page.get_by_role("tab", name="Map").click()
+    until(page, "() => document.querySelectorAll('.track .plate').length > 2")
+    page.get_by_role("tab", name="Fill in").click()
     page.locator(".masks button").nth(2).click()
     rest(page)
     assert page.locator("textarea").input_value() == f"the {names[2]} rises"

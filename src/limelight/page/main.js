@@ -59,7 +59,7 @@ function build(context) {
   const { live } = context.source;
   const translate = live ? createTranslate(context) : null;
   const stage = createStage(context);
-  const held = (name) => Boolean(live ? context.document.translation : context.document[name]);
+  const held = (name) => Boolean(context.document[name] ?? (live && context.document.translation));
   const tabs = createTabs(context, {
     map: { title: "Map", make: createMap, there: () => held("map") },
     heads: { title: "Heads", make: createHeads, there: () => context.document.kinds.length > 0 },

@@ -111,7 +111,7 @@ function track(context, stack, tell) {
   const norm = boxes.at(-1).stage.what === "norm" ? ", pre-norm" : ", post-norm";
   const encoder = stack.side === "encoder";
   const name = `${encoder ? "Encoder" : "Decoder"}${boxes.some(({ stage }) => stage.added) ? norm : ""}`;
-  const memory = element("span.stage-name", "Memory, read by cross-attention");
+  const memory = element("span.stage-name", document.translation ? "Memory, read by cross-attention" : "Features");
   const out = encoder ? memory : nextWords(context, style);
   const row = element("div.row", element("div.names", names), board, element("div.out", out));
   return element("section.track", { "aria-label": name }, element("h3", name), scroll(`${name}: boxes`, row));

@@ -109,12 +109,13 @@ export function serverSource(get) {
     },
     measures: () => remembered("page/measures", looked(), "measures"),
     layers: () => remembered("page/layers", looked(), "layers"),
-    map: () => remembered("page/map", looked(), "map"),
+    map: async () => get().map ?? remembered("page/map", looked(), "map"),
     distribution: async (row) => {
       const packed = await remembered("page/distribution", { ...looked(), row }, "log_probabilities");
       return (packed.read ??= decode(packed).values);
     },
-    inside: (side, layer, place) => remembered("page/inside", { ...looked(), side, layer, place }, "inside"),
+    inside: async (side, layer, place) =>
+      get().translation ? remembered("page/inside", { ...looked(), side, layer, place }, "inside") : null,
     lookUp: async (kind, layer, number, row) =>
       get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null,
   };

@@ -74,8 +74,8 @@ async function matrixOf(context, kind, { layer, head, measure }) {
     : contributed(weights, normsOf(norms, layer, head));
 }
 
-/** Whether the model is mapped: one that translates, in a file that holds it. */
-export const hasMap = ({ document, source }) => Boolean(source.live ? document.translation : document.map);
+/** Whether the model is mapped: in a file, one that the file holds. */
+export const hasMap = ({ document, source }) => Boolean(document.map ?? (source.live && document.translation));
 
 /** Whether there are contributions: of Transformers that translate. */
 export function hasContributions({ document, source }) {

@@ -23,7 +23,11 @@ export function createTranslate(context) {
   const look = { spellcheck: "false", dir: "auto", placeholder: "Type a sentence" };
   const input = element("textarea", { ...look, input: type });
   const examples = element("div.others.examples", { hidden: true });
-  const ways = element("select", { hidden: true, "aria-label": "Direction", change: () => choose(context, ways.value, input) });
+  const ways = element("select", {
+    hidden: true,
+    "aria-label": "Direction",
+    change: () => choose(context, ways.value, input),
+  });
   const status = element("p.status", { role: "status" });
   const output = element("output.output", { "aria-live": "off", dir: "auto" });
   const notice = element("p.status", { role: "status" });

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from limelight.batching.batch import make_blocks
+from limelight.batching.batch import begun, label_batch, make_blocks
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.look_up import decoding_steps
+from limelight.inspection.model_map import model_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain import MAX_TOKENS
@@ -29,7 +30,7 @@ def explain_written(generator: TextGenerator, found: Generated, name: str = "") 
     tokenizer = generator.tokenizers.target
     model, ids = generator.model, encode_text(tokenizer, whole)
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
-    document["steps"] = decoding_steps(model, tokenizer, batch, ids)
+    document["steps"], document["map"] = decoding_steps(model, tokenizer, batch, ids), model_map(model, batch)
     document["written"] = {
         "prompt": found.prompt,
         "text": found.text,
@@ -46,6 +47,8 @@ def explain_filled(filler: MaskFiller, text: str, name: str = "") -> dict[str, A
     text that is too long.
     """
     document = page_document(replace(text_attention(filler, text), model=name))
+    batch = label_batch([begun(filler.tokenizer.encode(text))], [0], padding=filler.tokenizer.padding)
+    document["map"] = model_map(filler.model, batch)
     if filler.mask in filler.tokenizer.encode(text):
         found = filler.fill(text, top=GUESSES)
         masks = [[{"text": guess.text, "probability": guess.probability} for guess in mask] for mask in found.masks]
