@@ -18,12 +18,11 @@ from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction
 from limelight.errors import UserError, shown
 from limelight.files import write_folder
 from limelight.formats import read_pairs
-from limelight.preparation.kept import Say, fingerprint
+from limelight.preparation.kept import Say
 from limelight.storage.layout import CONFIG
 from limelight.text.pair import Pair
 
 HELD_OUT = "held-out"
-MADE_FROM = "made-from.txt"
 ROLES = ("valid", "test")
 MAX_SHARE = 0.5
 """Maximum share of a text that may be held out."""
@@ -56,15 +55,12 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
 
 
 def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
-    """Write the held-out text, unless an equal start has done so. `read` returns the cleaned pairs of a corpus.
+    """Write the held-out text of a run that has not begun. `read` returns the cleaned pairs of a corpus.
 
     Raises `UserError` if a direction has too few pairs.
     """
-    data, made_from = config.data, run / HELD_OUT / MADE_FROM
+    data = config.data
     if not data.hold_out or (run / CONFIG).exists():
-        return
-    made_of = fingerprint(config, [name for each in data.train if each.tag != "replay" for name in each.files])
-    if made_from.exists() and made_from.read_text(encoding="utf-8") == made_of:
         return
     chosen = {}
     for direction in _directions(data):
@@ -76,7 +72,6 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
         for direction, roles in chosen.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _paths(data, run, role)[direction].name, pairs)
-        (partial / MADE_FROM).write_text(made_of, encoding="utf-8")
 
     write_folder(run / HELD_OUT, fill)
     tests = " ".join(
