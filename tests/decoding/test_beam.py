@@ -116,20 +116,6 @@ def test_patience_ends_where_enough_have_ended(seed: int, beam: int, alpha: floa
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
 
 
-def test_with_a_patience_of_one_a_search_takes_as_many_steps_as_it_needs(seed: int) -> None:
-    """The end is as probable as all tokens together, and the penalty so strong that longer ones could still win."""
-    logits = torch.zeros(1, 1009, 5, dtype=torch.float64)
-    logits[..., 0] = math.log(4)
-    steps = {}
-    for patience in (0.5, 1.0, 2.0, 3.0, math.inf):
-        model = TableModel(logits)
-        with_patience(model, patience, beam=2, longest=60, alpha=2.5)
-        steps[patience] = len(model.rows_read)
-    # At the first step one ends, at each further one both do: 1, 3, 5, 7.
-    assert [steps[patience] for patience in (0.5, 1.0, 2.0, 3.0)] == [1, 2, 3, 4]
-    assert steps[math.inf] > 4
-
-
 def pruned(
     model: TableModel,
     prune: float,

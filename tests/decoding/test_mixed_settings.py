@@ -235,17 +235,6 @@ def test_one_without_probabilities_fails_alone(seed: int, width: int, dtype: tor
     assert not engine.busy
 
 
-def test_where_all_fail_the_engine_takes_more(seed: int) -> None:
-    model = random_model(2, VOCABULARY)
-    model.logits[1] = math.nan
-    engine = Engine(model)
-    for settings in (SearchSettings(), SearchSettings(beam_size=3), SearchSettings(sampling=Sampling())):
-        engine.submit(Request([1], 5, settings))
-    assert [bool(outcome.error) for outcome in drained(engine)] == [True] * 3
-    engine.submit(Request([0], 5))
-    assert [outcome.error for outcome in drained(engine)] == [None]
-
-
 class Fragile(TableModel):
     """Cannot read a source of kind 3, and breaks in the step of a beam of two."""
 
@@ -279,17 +268,6 @@ def test_what_a_model_raises_is_told_to_those_it_concerns(seed: int) -> None:
     assert {outcome.id for outcome in drained(engine) if outcome.error is None} == {greedy, wide}
     engine.submit(Request([4], 1, SearchSettings(beam_size=2)))
     assert [outcome.error for outcome in drained(engine)] == [None]
-
-
-def test_a_signal_is_no_error_of_a_request(seed: int) -> None:
-    class Interrupted(TableModel):
-        def step(self, ids, state):
-            raise KeyboardInterrupt
-
-    engine = Engine(Interrupted(random_model(1, VOCABULARY).logits))
-    engine.submit(Request([0], 5))
-    with pytest.raises(KeyboardInterrupt):
-        engine.step()
 
 
 GOOD = Request([1, 2], 5)

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 from limelight.errors import UserError
 from limelight.inference import linear
-from limelight.inference.cpu.products import STEPS
 from limelight.inference.linear import (
     Bf16Linear,
     CompiledInt8Linear,
@@ -76,43 +75,6 @@ def test_bf16_is_as_near_as_its_eight_bits(inputs: Tensor, weight: Tensor, bias:
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("kind", INTEGER)
-@pytest.mark.parametrize("with_bias", [True, False])
-@pytest.mark.parametrize("rows", [1, ROWS, 8 * ROWS])
-def test_int8_is_as_near_as_its_steps(
-    seed: int, weight: Tensor, bias: Tensor, kind: type, with_bias: bool, rows: int
-) -> None:
-    inputs, given = torch.randn(rows, INPUTS) + 0.5, bias if with_bias else None
-    layer = kind(weight, given)
-    found = layer(inputs)
-    assert found.dtype == torch.float32
-    # Steps from a row's smallest to its largest input; zero is one of them, so both ends count it in.
-    ends = inputs.amax(1).clamp(min=0) - inputs.amin(1).clamp(max=0)
-    step = ends.double()[:, None] / float(STEPS)
-    scales = weight.double().abs().amax(dim=1) / 127
-    coarser = torch.from_numpy(layer.packed.scales[:OUTPUTS]).double()  # such rows are rounded twice
-    scales = torch.where(coarser > 1.001 * scales, scales + coarser, scales)
-    sums, row_sums = inputs.double().abs().sum(dim=-1, keepdim=True), weight.double().abs().sum(dim=1)
-    bound = sums * scales / 2 + row_sums * step / 2 + INPUTS * step * scales / 4
-    error = (found - exact(inputs, weight, given)).abs()
-    assert (error <= bound + SUMS * sizes(inputs, weight)).all()
-    assert 0 < (error / bound).mean() < 0.2  # errors fall to both sides: together they stay far below the bound
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("kind", INTEGER)
-def test_int8_is_exact_where_the_numbers_are_steps(seed: int, kind: type) -> None:
-    """Nothing overflows on the way, also where every product is as large as it can be."""
-    steps = int(STEPS)
-    most = 18 if steps == 127 else 127  # 127 + 7 * 18 fits 16 bits
-    weight = torch.randint(-most, most + 1, (OUTPUTS, INPUTS)).float()
-    inputs = torch.randint(-50, steps - 49, (6, INPUTS)).float()
-    weight[0], weight[1], inputs[0] = most, -most, steps - 50
-    weight[:, 0], inputs[:, 0], inputs[:, 1] = 127, -50, steps - 50
-    torch.testing.assert_close(kind(weight, None)(inputs), inputs @ weight.T, rtol=1e-5, atol=0.5)
-
-
-@torch.inference_mode()
 @pytest.mark.parametrize("kind", [Fp32Linear, Bf16Linear, *INTEGER])
 def test_some_outputs_are_those_of_the_whole_layer(inputs: Tensor, weight: Tensor, bias: Tensor, kind: type) -> None:
     layer = kind(weight, bias)
@@ -124,12 +86,6 @@ def test_some_outputs_are_those_of_the_whole_layer(inputs: Tensor, weight: Tenso
         error = (layer.some(ids)(inputs) - expected[..., ids]).abs()
         assert (error <= bound[..., ids]).all()
     assert torch.equal(layer(inputs), expected)  # choosing has left it as it was
-
-
-@torch.inference_mode()
-@pytest.mark.parametrize("kind", INTEGER)
-def test_no_rows_are_no_outputs(weight: Tensor, kind: type) -> None:
-    assert kind(weight, None)(torch.zeros(2, 0, INPUTS)).shape == (2, 0, OUTPUTS)
 
 
 def test_fp32_shares_its_weights_and_the_others_leave_them_alone(weight: Tensor) -> None:

@@ -10,7 +10,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.batching.batch import pad_rows
 from limelight.config import RecurrentConfig, TransformerConfig
-from limelight.models.interface import put_rows
 from limelight.models.transformer import Transformer, TransformerState
 from tests.models.helpers import exact_model, random_rows
 
@@ -139,14 +138,3 @@ def test_a_long_source_that_has_gone_takes_no_room(config: TransformerConfig | R
 
 
 # ---- rows of a tensor
-
-
-@pytest.mark.parametrize(("old", "young"), [(3, 5), (5, 3), (4, 4)])
-def test_rows_are_padded_to_one_length(old: int, young: int, seed: int) -> None:
-    rows, fresh = torch.randn(3, 2, old, 7), torch.randn(2, 2, young, 7)
-    longest = max(old, young)
-    expected = torch.zeros(4, 2, longest, 7)
-    expected[:3, :, :old] = rows
-    expected[[1, 3]] = 0
-    expected[[1, 3], :, :young] = fresh
-    assert torch.equal(put_rows(rows, fresh, torch.tensor([1, 3])), expected)

@@ -10,13 +10,11 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from limelight.cli.outcome import exit_code
 from limelight.models.interface import Seq2Seq
 from limelight.training import loop
 from limelight.training.checkpoints.checkpoint import find_damage
 from limelight.training.optimization import update as updating
 from limelight.training.optimization.update import Unread
-from limelight.training.run import train
 from tests.torture.conftest import Measured
 from tests.training.helpers import MODELS, checkpoints_of, go, log_of, tiny_run
 
@@ -91,20 +89,3 @@ def test_ten_updates_with_a_fault(
         limit = f"clipped to {clip_norm:g}" if clip_norm else "not clipped"
         measured("T6", f"{name}, gradient {limit}: faulty updates that changed nothing and are in the log",
                  held=len(skipped) - injection.changed, of=len(chosen), note=", ".join(FAULTS))  # fmt: skip
-
-
-@pytest.mark.parametrize("rate", [1e30, 1e39])
-def test_weights_that_overflow(
-    rate: float,
-    measured: Measured,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A rate with which the weights themselves leave the range of their numbers, in one update or in a few."""
-    config = tiny_run(tmp_path / "text", max_steps=60, learning_rate=rate, warmup=0, clip_norm=0.0, checkpoint_every=1)
-    monkeypatch.setattr(loop, "MAX_SKIPPED", 4)
-    code = exit_code(lambda: train(config, tmp_path / "run", quiet=True) and None)
-    good = code == 1 and "training.learning_rate" in capsys.readouterr().err
-    good = good and not list(not_finite_on_disk(tmp_path / "run"))
-    measured("T6", f"a learning rate of {rate:g}: exit code 1, everything stored is finite", held=int(good), of=1)

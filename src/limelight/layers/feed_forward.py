@@ -31,9 +31,6 @@ class Dropout(nn.Module):
         dropped = max(1, min(255, round(self.p * 256)))
         return _Thin.apply(inputs.contiguous(), _kept(inputs, dropped), 256 / (256 - dropped))
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
-
 
 class _Thin(torch.autograd.Function):
     """inputs * kept * scale, saving one byte per element for the backward pass."""

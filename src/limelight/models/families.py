@@ -65,11 +65,6 @@ class Family:
     build: Callable[[Any, int, int, Sequence[str]], Model]
     uses: Mapping[LearnsFrom, Use]
 
-    @property
-    def commands(self) -> str:
-        """The commands that use these models, for messages."""
-        return " or ".join(f"`limelight {use.name}`" for use in self.uses.values())
-
 
 TRANSLATE = Use(
     Seq2Seq,

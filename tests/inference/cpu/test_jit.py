@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -26,24 +25,6 @@ def test_without_a_place_for_the_cache_everything_works(monkeypatch: pytest.Monk
     monkeypatch.setattr(jit.FunctionCache, "save_overload" if broken == "full" else "__init__", fail)
     doubled = compiled(lambda values: 2 * values)
     assert doubled(np.float32(3.5)) == 7
-
-
-def test_without_a_folder_to_keep_it_in_it_is_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(**options: object) -> None:
-        raise OSError("read-only file system")
-
-    monkeypatch.setattr("tempfile.TemporaryFile", full)  # how numba finds out whether it may write
-
-    @compiled
-    def doubled(values: np.ndarray) -> None:
-        for place in range(len(values)):
-            values[place] *= 2
-
-    values = np.array([random.randrange(100), 3])
-    expected = 2 * values
-    doubled(values)
-    assert values.tolist() == expected.tolist()
-    assert doubled.signatures  # it is not Python that ran
 
 
 @pytest.mark.slow

@@ -222,13 +222,6 @@ def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
     assert model.search([query._replace(width=17)]) == [None]
 
 
-def test_a_request_alone_has_its_outcome_in_one_step(model: Seq2Seq, seed: int) -> None:
-    engine = Engine(model)
-    number = engine.submit(Request([3, 4, model.end_id], 9))
-    assert [outcome.id for outcome in engine.step()] == [number]
-    assert not engine.busy
-
-
 def test_a_call_takes_requests_of_one_width_up_to_a_bound(model: Seq2Seq, seed: int) -> None:
     engine, source = Engine(model), [*[3] * 9, model.end_id]
     narrow, wide = (Request(source, 2, SearchSettings(beam_size=beam)) for beam in (1, 4))

@@ -5,9 +5,7 @@ import torch
 from torch import Tensor
 
 from limelight.config import RecurrentConfig
-from limelight.errors import UserError
 from limelight.models.recurrent import Recurrent
-from limelight.models.recurrent.build import build_recurrent
 from limelight.models.recurrent.cells import KINDS
 from tests.models.helpers import exact_model, random_batch
 
@@ -114,8 +112,3 @@ def test_fixed_is_one_vector_in_every_step(seed: int) -> None:
         state = gru(model, torch.cat([embedded, context], -1), state)
         expected = torch.tanh(model.decoder.readout(torch.cat([state, context, embedded], -1)))
         assert_same(features[:, place], expected)
-
-
-def test_three_way_tying_needs_vocabularies_of_one_size() -> None:
-    with pytest.raises(UserError, match="three-way shares one embedding between vocabularies of 13 and 17 tokens; set"):
-        build_recurrent(RecurrentConfig(tie="three-way"), 13, 17)

@@ -7,7 +7,6 @@ from torch import nn
 from limelight.attention.scores import build_score
 from limelight.config import RecurrentConfig
 from limelight.config.models import SCORES
-from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding, output_layer
 from limelight.models.recurrent.cells import KINDS, CellStack, build_layers
 from limelight.models.recurrent.model import (
@@ -24,16 +23,7 @@ from limelight.tokens.tokenizer import END
 def build_recurrent(
     config: RecurrentConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
 ) -> Recurrent:
-    """A new encoder-decoder with random weights. Sizes count all ids of a vocabulary, padding included.
-
-    Raises:
-        UserError: three-way tying of vocabularies that differ in size.
-    """
-    if config.tie == "three-way" and source_size != target_size:
-        raise UserError(
-            f"model.tie=three-way shares one embedding between vocabularies of {source_size} and {target_size} tokens; "
-            "set tokens.joint=true, or model.tie=two-way"
-        )
+    """A new encoder-decoder with random weights. Sizes count all ids of a vocabulary, padding included."""
     embedding = TokenEmbedding(target_size, config.embedding, scale=False)
     tied = config.tie == "three-way"
     source_embedding = embedding if tied else TokenEmbedding(source_size, config.embedding, scale=False)
