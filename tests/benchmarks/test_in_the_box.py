@@ -96,7 +96,11 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     assert set(map(str, directions_of(stored.config.data))) == directions
     detector = read_detector(out / in_the_box.NAME / "languages.safetensors")
     assert detector is not None
-    assert [detector.detect(text)[0] for text in ("house river", "Haus Fluss", "maison fleuve")] == ["en", "de", "fr"]
+    assert [next(iter(detector.probabilities(text))) for text in ("house river", "Haus Fluss", "maison fleuve")] == [
+        "en",
+        "de",
+        "fr",
+    ]
     shown = capsys.readouterr().out
     for title in (
         "hotel:",

@@ -25,7 +25,7 @@ DETECTOR = learn_detector({language: texts(language, seed=1) for language in WOR
 
 @pytest.mark.parametrize("language", WORDS)
 def test_it_knows_the_languages_it_learned(language: str) -> None:
-    found = [DETECTOR.detect(text)[0] for text in texts(language, seed=2)]
+    found = [next(iter(DETECTOR.probabilities(text))) for text in texts(language, seed=2)]
     assert found.count(language) >= 0.99 * len(found)
 
 
@@ -34,7 +34,6 @@ def test_probabilities_come_from_the_likeliest_down() -> None:
     assert set(found) == set(WORDS)
     assert sum(found.values()) == pytest.approx(1, abs=0.01)
     assert list(found.values()) == sorted(found.values(), reverse=True)
-    assert DETECTOR.detect("children walking durch the morning") == next(iter(found.items()))
 
 
 @pytest.mark.parametrize("text", ["", "!!! 123", "你好，世界", "Привет мир", "\ud800"])
@@ -47,7 +46,7 @@ def test_what_no_language_has_learned_is_in_none_of_them(text: str) -> None:
     assert sum(DETECTOR.probabilities(text).values()) < 0.2
     without = replace(DETECTOR, other=-math.inf)
     assert sum(without.probabilities(text).values()) == pytest.approx(1)
-    assert next(iter(without.probabilities(text))) == DETECTOR.detect(text)[0]
+    assert next(iter(without.probabilities(text))) == next(iter(DETECTOR.probabilities(text)))
 
 
 def test_it_is_a_function_of_text_and_seed() -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 
+from limelight.text.marking import placeholder
 from limelight.text.numbers import NOTATIONS, carried_numbers, compare_numbers, find_numbers
 
 WORDS = ["we", "saw", "about", "of", "them", "and", "it", "was", "then", "with", "more", "less"]
@@ -117,3 +118,5 @@ def test_a_language_without_a_notation_keeps_numbers_as_they_are() -> None:
 def test_a_number_is_only_added_where_the_source_has_numbers() -> None:
     assert compare_numbers("twenty dogs", "20 Hunde", ("en", "de")) == ((), ())
     assert compare_numbers("5 dogs", "5 Hunde, 60 Katzen", ("en", "de")).added == ("60",)
+    mark = placeholder(0)
+    assert compare_numbers(f"{mark} dogs", f"{mark} 60 Hunde", ("en", "de")).added == ("60",)

@@ -69,10 +69,6 @@ class LanguageDetector:
         order = np.argsort(-found, kind="stable")
         return {self.languages[each]: float(found[each]) for each in order}
 
-    def detect(self, text: str) -> tuple[str, float]:
-        """The most probable language and its probability."""
-        return next(iter(self.probabilities(text).items()))
-
     def _sums(self, text: str) -> tuple[npt.NDArray[np.float64], int]:
         """The log-probability of a text in each language, and its number of n-grams."""
         known = "".join(each if each in self.alphabet else " " for each in text.lower())

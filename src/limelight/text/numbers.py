@@ -17,6 +17,7 @@ from typing import NamedTuple
 from unicodedata import numeric
 
 from limelight.text.languages import normal_code
+from limelight.text.marking import has_marks
 from limelight.text.words import UNSPACED, read_table
 
 Reading = Fraction | tuple[int, ...] | str
@@ -266,8 +267,8 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     """The numbers that an output lost and added, by value and as often as they occur.
 
     The parts of a time, date or code may be numbers of their own on the other side, where a month may be a word. A
-    small number may be a word if the output has no other number instead, and only a source with numbers can have one
-    added.
+    small number may be a word if the output has no other number instead, and only a source with numbers, or with
+    placeholders for them, can have one added.
     """
     ours, theirs = list(find_numbers(source, languages[0])), list(find_numbers(output, languages[1]))
     left = list[Number]()
@@ -281,7 +282,7 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     left = [each for each in left if not _composed(each, theirs, output, may_be_word)]
     theirs = [each for each in theirs if not _composed(each, left, source, True)]
     lost = [each.text for each in left if theirs or not _is_small(each)]
-    added = [each.text for each in theirs if ours and (left or not _is_small(each))]
+    added = [each.text for each in theirs if (ours or has_marks(source)) and (left or not _is_small(each))]
     return Changes(tuple(lost), tuple(added))
 
 
