@@ -99,7 +99,7 @@ def carrying(source: str = "en", target: str = "de", seed: int = 5) -> Translato
     config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = build_model(config, both)
+        model = build_model(config, both).eval()  # shared by services, one of which may end later than another begins
     decoding = DecodingConfig(beam_size=2, max_length_factor=1, max_length_extra=4)
     return Translator(model, both, decoding, directions=[Direction(source, target)])
 

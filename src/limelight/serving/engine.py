@@ -124,8 +124,8 @@ class Request:
 
 
 class TranslationEngine(Engine):
-    """Translates, and explains translations: an explanation takes up to seconds in one piece, so explanations have a
-    thread of their own.
+    """Translates, and explains translations. Explanations and long answers take up to seconds, so each have a thread of
+    their own.
 
     Args:
         detector: tells the language of texts; None for a model with a single source language.
@@ -146,7 +146,7 @@ class TranslationEngine(Engine):
         self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
-        self._aside = ThreadPoolExecutor(1, "explanations")
+        self._aside, self._answering = ThreadPoolExecutor(1, "explanations"), ThreadPoolExecutor(1, "answers")
 
     @property
     def busy(self) -> bool:
@@ -154,7 +154,7 @@ class TranslationEngine(Engine):
 
     def run(self, inbox: Inbox) -> None:
         """See `Engine.run`."""
-        with self._aside, eval_mode(self._translator.searched):
+        with self._aside, self._answering, eval_mode(self._translator.searched):
             super().run(inbox)
 
     def take(self, task: Task) -> None:
@@ -215,9 +215,15 @@ class TranslationEngine(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            self.done(ended.number, list(_answers(request)))
+            if sum(map(len, request.task.texts)) > LONG:
+                self._answering.submit(self.guarded, ended.number, self._answer, request)
+            else:
+                self._answer(request)
         elif ended.job.error is not None:
             raise ended.job.error
+
+    def _answer(self, request: Request) -> None:
+        self.send(Report(request.task.id, "done", list(_answers(request))))
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""
@@ -305,15 +311,16 @@ def _answers(request: Request) -> Iterator[dict[str, Any]]:
     for text, job in zip(request.task.texts, request.jobs, strict=True):
         whole = job.result
         assert whole is not None
-        yield {
+        answer = {
             "text": whole.text if text.strip() else text,
             "alternatives": [each.text for each in whole.alternatives],
             "tokens": len(whole.tokens),
             "confidence": whole.confidence,
             "warnings": whole.warnings,
             "path": whole.path,
-            "sentences": job.sentences,
         }
+        sentences = [AS_JSON.dump_python(each, mode="json") for each in job.sentences]  # other threads go on between
+        yield {**AS_JSON.dump_python(answer, mode="json"), "sentences": sentences}
 
 
 # ---- models that do not
