@@ -130,14 +130,22 @@ def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
 
 
 def _fused(queries: Tensor, keys: Tensor, values: Tensor, *, may_attend: Tensor | None, causal: bool) -> Tensor:
-    """The fused kernel: memory grows linearly with length if values are as wide as keys, as no weights are stored.
+    """The fused kernel: memory grows linearly with length, as no weights are stored.
 
-    There is no dropout on the weights: on a CPU it silently switches the kernel to the quadratic path.
+    Two things silently switch the kernel to its quadratic path on a CPU: values of another size than keys, which are
+    padded here, and dropout on the weights, which no model has.
     """
     square = queries.shape[-2] == keys.shape[-2]
     if causal and (may_attend is not None or not square):
         may_attend, causal = _with_causal(may_attend, queries, keys), False
-    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal)
+    key_size, value_size = keys.shape[-1], values.shape[-1]
+    if key_size != value_size:
+        padded = (
+            functional.pad(part, (0, max(key_size, value_size) - part.shape[-1])) for part in (queries, keys, values)
+        )
+        queries, keys, values = padded
+    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=key_size**-0.5)
+    context = context[..., :value_size]
     if may_attend is None:
         return context
     return context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
