@@ -8,7 +8,6 @@ Public signatures give full shapes, with these names only:
 | width      |        | hypotheses of a sentence, which share one source                  |
 | rows       |        | hypotheses of all sentences, end to end                           |
 | source     | S      | source positions                                                  |
-| shares     |        | positions of one side or of both, by their shares                 |
 | target     | T      | target positions                                                  |
 | read       |        | target positions that a decoder reads; 0 without a decoder        |
 | length     | L      | positions of either side                                          |
@@ -30,7 +29,6 @@ Public signatures give full shapes, with these names only:
 | in         |        | inputs of a linear layer                                          |
 | out        |        | outputs of a linear layer                                         |
 | some       |        | some of the outputs of a linear layer                             |
-| layers     |        | recurrent layers, the lowest first                                |
 | summary    |        | width of a recurrent encoder's final state                        |
 | features   |        | input width of the output projection                              |
 | vocab      | V      | output classes: the tokens of the vocabulary without padding      |

@@ -15,7 +15,7 @@ KOREAN, GERMAN = ["그 고양이는 물고기를 본다."], ["Die Katze sieht ei
 @pytest.mark.parametrize("installed", [True, False])
 def test_morphemes_where_they_are_installed(installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "is_available", lambda _: installed)
-    found = choose_tokenization(JAPANESE), choose_tokenization([KOREAN])
+    found = choose_tokenization(JAPANESE), choose_tokenization(KOREAN)
     assert found == (("ja-mecab", "ko-mecab") if installed else ("char", "13a"))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from limelight.training.checkpoints.checkpoint import MANIFEST, PARTS, find_damage
 from tests.torture.conftest import Measured
-from tests.training.test_checkpoint import Trained, damage_flip, damage_truncate, same
+from tests.training.test_checkpoint import DAMAGES, Trained, same
 
 FILES = (*PARTS, MANIFEST)
 
@@ -24,7 +24,7 @@ def test_files_cut_off_and_bits_flipped_anywhere(full: bool, measured: Measured,
     whole = {name: (newest / name).read_bytes() for name in FILES}
     for turn in range(number):
         name = FILES[turn % len(FILES)]
-        random.choice([damage_flip, damage_truncate])(newest / name)
+        DAMAGES[random.choice(["cut off", "flipped"])](newest / name)
         fresh = Trained(steps=0)
         progress, warnings = fresh.restore(tmp_path)
         taken = progress is not None and f"step-{progress.step:08d}" == older.name and same(fresh.tensors(), expected)

@@ -33,7 +33,7 @@ from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation
 from tests.torture.conftest import Measured
 from tests.training.helpers import NUMBERS, ZAHLEN
-from tests.training.test_checkpoint import damage_flip, damage_remove, damage_truncate
+from tests.training.test_checkpoint import DAMAGES
 
 TINY = RecurrentConfig(embedding=2, hidden=2, score_size=2)
 
@@ -121,7 +121,7 @@ class Story:
         random.seed(number)
         step = random.choice(sorted(self.intact))
         path = random.choice(sorted(self.place(step).iterdir()))
-        random.choice([damage_flip, damage_truncate, damage_remove])(path)
+        DAMAGES[random.choice(["cut off", "flipped", "missing"])](path)
         self.intact.discard(step)
 
     def restart(self, how: int) -> None:

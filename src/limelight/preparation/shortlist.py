@@ -29,7 +29,6 @@ from limelight.preparation.pairs import cleaned
 from limelight.storage.layout import BEST, CONFIG, DETECTOR, SHORTLIST, TOKENIZER, find_model
 from limelight.storage.tables import Shortlist, read_detector, save_detector, save_shortlist
 from limelight.text.detection import MAX_TEXTS, learn_detector
-from limelight.text.marking import without_marks
 from limelight.text.pair import Sides
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
@@ -97,8 +96,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
         data = config.data.model_copy(update={"hold_out": 0})  # the held-out files of the run may be elsewhere
         texts = [Sides(pair.source, pair.target) for pair in spread(cleaned(data, corpora), MAX_PAIRS)]
     else:
-        stored = sample_pairs(_stores(run, len(config.data.train)), MAX_PAIRS)
-        texts = [Sides(*map(without_marks, pair)) for pair in stored]
+        texts = list(sample_pairs(_stores(run, len(config.data.train)), MAX_PAIRS))
     if not texts:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sources, targets = (
