@@ -1,0 +1,77 @@
+"""A comparison of two systems as one HTML file: scores, a table by length, and the sentences that differ most."""
+
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+from html import escape
+
+from limelight.evaluation.compare import Comparison, Sentence
+
+STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: 0.3rem 0.8rem; text-align: right; border-bottom: 1px solid #8886; }
+th:first-child, td:first-child { text-align: left; }
+article { margin: 1.5rem 0; border-top: 1px solid #8886; }
+article td { text-align: left; border: none; vertical-align: top; }
+mark { background: #e8a33d55; color: inherit; }
+code { overflow-wrap: anywhere; }
+"""
+
+
+def comparison_page(found: Comparison) -> str:
+    """The page, without scripts. Words that only one of the two translations has are marked."""
+    scores = [
+        (
+            each.metric,
+            *(f"{score:.2f} ± {half:.2f}" for score, half in zip(each.scores, each.intervals, strict=True)),
+            f"{each.scores[1] - each.scores[0]:+.2f}",
+            f"{each.p_bootstrap:.4f}",
+            f"{each.p_randomization:.4f}",
+        )
+        for each in found.differences
+    ]
+    lengths = [
+        (one.words, f"{one.sentences:,}", *("-" if each.bleu is None else f"{each.bleu:.2f}" for each in (one, other)))
+        for one, other in found.by_length
+    ]
+    title = escape(f"{found.names[0]} and {found.names[1]}")
+    signatures = "".join(f"<p><code>{escape(each.signature)}</code></p>\n" for each in found.differences)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Comparison</h1>\n"
+        f"<p>A: <code>{escape(found.names[0])}</code><br>B: <code>{escape(found.names[1])}</code></p>\n"
+        + _table(("", "A", "B", "B - A", "p bootstrap", "p randomization"), scores)
+        + signatures
+        + "<h2>BLEU by words of the source</h2>\n"
+        + _table(("words", "sentences", "A", "B"), lengths)
+        + "<h2>The sentences that differ most</h2>\n"
+        + "".join(map(_article, found.sentences))
+        + "</body>\n</html>\n"
+    )
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>\n" for row in rows)
+    return f"<table>\n<tr>{head}</tr>\n{body}</table>\n"
+
+
+def _article(sentence: Sentence) -> str:
+    first, second = sentence.translations
+    rows = {"source": escape(sentence.source), "reference": escape(sentence.reference)}
+    rows |= {"A": _marked(first, second), "B": _marked(second, first)}
+    lines = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>\n" for name, text in rows.items())
+    head = f"{escape(sentence.place)}: chrF2 {sentence.difference:+.1f}"
+    return f"<article>\n<p>{head}</p>\n<table>\n{lines}</table>\n</article>\n"
+
+
+def _marked(text: str, other: str) -> str:
+    """A text as HTML, with the words that the other one lacks marked."""
+    words, parts = text.split(), []
+    for kind, start, end, *_ in SequenceMatcher(None, words, other.split(), autojunk=False).get_opcodes():
+        part = escape(" ".join(words[start:end]))
+        parts.append(part if kind == "equal" or not part else f"<mark>{part}</mark>")
+    return " ".join(filter(None, parts))
