@@ -63,7 +63,7 @@ def test_shuffled_lines_are_found_where_they_are(seed: int) -> None:
     assert "was one side sorted, shuffled, or taken from another text?" in text
     random.Random(seed).shuffle(targets)
     whole = checked([(source, target) for (source, _), target in zip(pairs, targets, strict=True)])
-    assert "in all lines the sides do not belong together" in whole.findings[0]
+    assert "in nearly all lines the sides do not belong together" in whole.findings[0]
     assert whole.wrong > 0.95
 
 

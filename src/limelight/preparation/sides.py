@@ -260,5 +260,5 @@ def _lines(sample: Sequence[Pair], rows: Stretch) -> str:
     """`from line 101 on`, or the lines from and to; of segments these are the lines they begin at."""
     first, last = sample[rows.first], sample[rows.end - 1]
     if rows.end >= len(sample) - NEAR_THE_END:
-        return "in all lines" if rows.first < NEAR_THE_END else f"from line {first.line:,} on"
+        return "in nearly all lines" if rows.first < NEAR_THE_END else f"from line {first.line:,} on"
     return f"in lines {first.line:,} to {last.line:,}"
