@@ -223,15 +223,17 @@ def request_of(recipe: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     """The largest request of this kind that the limits accept."""
     body: dict[str, Any] = {"source_lang": "en", "target_lang": "de", "beam_size": recipe["beam"]}
     plain, count = not (recipe["tags"] or recipe["terms"]), recipe["texts"]
-    prefix = recipe["prefix"] if plain and count == 1 else 0
-    size = min(LIMITS.characters * WIDTH // max(WIDTH, recipe["beam"]) - prefix, LIMITS.body // 3) // count
+    ranks = recipe["beam"] if plain else 1
+    allowed = int(LIMITS.characters // max(recipe["beam"] / WIDTH, ranks))
+    prefix = min(recipe["prefix"], allowed // 2) if plain and count == 1 else 0
+    size = min(allowed - prefix, LIMITS.body // 3) // count
     texts = [text_of(recipe["kind"], size, draw) for _ in range(count)]
     if recipe["tags"]:
         texts = [f"<p>{text.replace(' ', ' <b>x</b> ')}"[: size - 4] + "</p>" for text in texts]
         body["tag_handling"] = "html"
     terms = [{"source": f"{draw.choice(WORDS)} {number}", "target": "x"} for number in range(recipe["terms"])]
     body |= {"text": texts, "split_sentences": recipe["split"], "terms": terms}
-    body |= {"n_best": recipe["beam"], "stream": recipe["stream"]} if plain else {}
+    body |= {"n_best": ranks, "stream": recipe["stream"]} if plain else {}
     return body | ({"prefix": text_of("words", prefix, draw)} if prefix else {})
 
 

@@ -89,12 +89,13 @@ def test_widths(service: Running, path: str, changed: dict[str, Any], words: lis
     told(service.post(path, {**body, **changed}), 400, *words)
 
 
-def test_characters_of_a_wide_search_count_for_more() -> None:
-    """For all of its cost: a beam of 8 may have half as many as one of 4."""
+def test_characters_of_a_wide_search_or_of_many_translations_count_for_more() -> None:
+    """For all of its cost: a beam of 8 may have half as many as one of 4, two translations half as many as one."""
     with running({"one": translator(table(1))}, limits=Limits(characters=20, beam=8, n_best=8)) as service:
-        for wide in ({"beam_size": 8}, {"beam_size": 8, "n_best": 8}):
-            told(service.post("/api/v1/translate", {"text": "a" * 11, **wide}), 413, "11 characters", "8 hypotheses",
-                 "count as 22", "at most 20", "fewer hypotheses", "--max-characters")  # fmt: skip
+        for wide in ({"beam_size": 8}, {"n_best": 2}):
+            told(service.post("/api/v1/translate", {"text": "a" * 11, **wide}), 413, "11 characters",
+                 "count as 22 with this beam_size and n_best", "at most 20", "fewer hypotheses",
+                 "--max-characters")  # fmt: skip
             assert service.post("/api/v1/translate", {"text": "a" * 10, **wide}).status == 200
         assert service.post("/api/v1/translate", {"text": "a" * 20, "beam_size": 4}).status == 200
 

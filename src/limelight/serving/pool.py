@@ -24,7 +24,7 @@ Lane = Literal["short", "long", "explain"]
 ROOM: dict[Lane, int] = {"short": 64, "long": 2, "explain": 1}
 """Number of requests of each lane that an engine has at a time."""
 WIDTH = 4
-"""With more hypotheses than these the characters of a request count for more."""
+"""With a larger beam the characters of a request count for more."""
 OVERHEAD = 20
 """What a request counts for beside its characters."""
 RESTART_SECONDS = 5.0
@@ -39,14 +39,11 @@ Partial = Callable[[int, str], None]
 NewLink = Callable[[ReportCallback], Link]
 
 
-def width_of(options: Mapping[str, Any]) -> int:
-    """The hypotheses of a search for which its characters count once."""
-    return max(WIDTH, options.get("beam_size") or 1, options.get("n_best") or 1)
-
-
 def cost_of(texts: Sequence[str], options: Mapping[str, Any]) -> int:
-    """The characters of a request, which count for more in a wide search."""
-    return (sum(map(len, texts)) + len(options.get("prefix") or "")) * width_of(options) // WIDTH
+    """The characters of a request, which count for more in a wide search, and once for each translation asked for: the
+    answer of a service that converts megabytes to JSON keeps all its clients waiting."""
+    characters = sum(map(len, texts)) + len(options.get("prefix") or "")
+    return characters * max(WIDTH, options.get("beam_size") or 1, WIDTH * (options.get("n_best") or 1)) // WIDTH
 
 
 @dataclass(eq=False, slots=True)

@@ -16,7 +16,7 @@ from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import Partial, cost_of, width_of
+from limelight.serving.pool import Partial, cost_of
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
@@ -85,11 +85,11 @@ def require_bounds(ask: Ask, limits: Limits) -> int:
         raise bad_request("prefix: it is for a single text, and there are several; send them one by one")
     require_within("beam_size", 1 if beam is None else beam, 1, limits.beam, "--max-beam")
     require_within("n_best", 1 if ranks is None else ranks, 1, limits.n_best, "--max-n-best")
-    characters, width = sum(map(len, ask.texts)) + len(prefix or ""), width_of(ask.options)
+    characters = sum(map(len, ask.texts)) + len(prefix or "")
     if (counted := cost_of(ask.texts, ask.options)) > limits.characters:
         what, remedy = f"the texts have {characters} characters", "send less at a time"
         if counted > characters:
-            what += f", which with {width} hypotheses each count as {counted}"
+            what += f", which count as {counted} with this beam_size and n_best"
             remedy += ", or ask for fewer hypotheses"
         raise Refusal(413, "too_long", beyond(what, limits.characters, "--max-characters", remedy))
     return characters
