@@ -1,13 +1,17 @@
 """The connections of the web server."""
 
+import asyncio
 import http.client
 import socket
 import time
 from contextlib import ExitStack, suppress
 from http.client import HTTPResponse
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
@@ -104,6 +108,24 @@ def test_a_client_that_does_not_read_is_disconnected() -> None:
             for _ in range(2000):
                 connection.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
         wait_until(lambda: service.service.connections() == 0, 20)
+
+
+def test_requests_of_a_client_that_does_not_read_gain_it_no_time() -> None:
+    async def nothing(scope: object, receive: object, send: object) -> None: ...
+
+    async def sent() -> tuple[Any, Any]:
+        protocol = TimedProtocol(uvicorn.Config(nothing), ServerState(), {}, asyncio.get_running_loop())
+        protocol.connection_made(Mock(is_closing=lambda: False, get_extra_info=lambda _: None))
+        protocol.pause_writing()
+        timer = protocol._timer
+        protocol.data_received(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        after = protocol._timer
+        protocol.resume_writing()
+        await asyncio.gather(*protocol.tasks)
+        return timer, after
+
+    before, after = asyncio.run(sent())
+    assert before is after is not None
 
 
 def test_too_many_connections_are_refused_in_the_words_of_the_api() -> None:

@@ -51,7 +51,7 @@ class Called:
         """Wait for the next thing it tells, or for its end."""
         assert self._heard.poll(120), "it does not get there"
         with suppress(EOFError):
-            return self._heard.recv()
+            return _unless_raised(self._heard.recv())
 
     def send(self, number: int) -> None:
         """Send it a signal."""
@@ -67,9 +67,14 @@ class Called:
                 told = self._heard.recv()
             self.process.kill()
         self.process.join()
-        if isinstance(told, BaseException):
-            raise told
-        return Ended(self.process.exitcode, told, time.monotonic() - self._since)
+        return Ended(self.process.exitcode, _unless_raised(told), time.monotonic() - self._since)
+
+
+def _unless_raised(told: Any) -> Any:
+    """What was told; an exception is raised here."""
+    if isinstance(told, BaseException):
+        raise told
+    return told
 
 
 def _call(function: Callable[..., None], arguments: tuple[Any, ...], telling: Any) -> None:

@@ -22,7 +22,7 @@ PHASES = {
     "data preparation": {
         "preparation.pairs.read_pairs": 3,
         "preparation.pairs.train_tokenizer": 1,
-        "preparation.pairs._tokenize": 1,
+        "preparation.pairs.make_stores": 1,
         "preparation.pairs.read_valid": 1,
         "training.tasks.translation.validation_batches": 1,
     },

@@ -67,7 +67,8 @@ class TimedProtocol(HttpToolsProtocol):
         """The application reads the body, within a time of its own. Headers that are too large are invalid."""
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD:
             raise ValueError("the headers are too large")
-        self._stop()
+        if not self.flow.write_paused:  # or the timer is that of a client that sends requests and reads nothing
+            self._stop()
         self._head = None
         super().on_headers_complete()
 
