@@ -20,9 +20,9 @@ SETTINGS = {
 def test_each_token_has_its_own(seed: int, how: str) -> None:
     """Requests of different lengths join and leave; some are cut, others end."""
     draw = random.Random(seed)
-    model = random_model(9, 7)
+    model = random_model(60, 7)
     model.logits[..., 0] -= 1
-    requests = [Request([kind], draw.randint(0, 12), SETTINGS[how], prefix=(3, 2)[: kind % 3]) for kind in range(9)]
+    requests = [Request([kind], draw.randint(0, 12), SETTINGS[how], prefix=(3, 2)[: kind % 3]) for kind in range(60)]
     ended = set()
     for request, found in zip(requests, decode_batch(model, requests), strict=True):
         for hypothesis in found:
