@@ -4,6 +4,7 @@ import math
 import os
 import select
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -52,13 +53,14 @@ class StopRequest:
 
     def __enter__(self) -> "StopRequest":
         if threading.current_thread() is threading.main_thread():
-            reading, writing = os.pipe()
-            os.set_blocking(writing, False)
+            reading, writing = socket.socketpair()  # Windows cannot wait for a pipe
+            writing.setblocking(False)
             watch = threading.Thread(target=self._watch, args=(reading,), daemon=True)
             watch.start()
             self._leave.callback(watch.join)
-            self._leave.callback(os.close, writing)  # which ends the watch thread
-            self._leave.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(writing, warn_on_full_buffer=False))
+            self._leave.callback(writing.close)  # which ends the watch thread
+            before = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+            self._leave.callback(signal.set_wakeup_fd, before)
             for number in SIGNALS:
                 self._leave.callback(signal.signal, number, signal.signal(number, self._handle))
         return self
@@ -89,19 +91,19 @@ class StopRequest:
         if self._interruptible:
             raise Stopped(number)
 
-    def _watch(self, pipe: int) -> None:
-        """Read signal numbers, which the interpreter writes on arrival, until the pipe is closed."""
+    def _watch(self, arriving: socket.socket) -> None:
+        """Read signal numbers, which the interpreter writes on arrival, until the other end is closed."""
         first, since = 0, math.inf
         while True:
             limit = AT_ONCE if self._nothing_to_save else GRACE
             left = since + limit - time.monotonic()
             if left <= 0:
                 _end(first, f"the work had not come to a stop after {limit:g} s")
-            if not select.select([pipe], [], [], left if first else None)[0]:
+            if not select.select([arriving], [], [], left if first else None)[0]:
                 continue
-            numbers = os.read(pipe, 64)
+            numbers = arriving.recv(64)
             if not numbers:
-                os.close(pipe)
+                arriving.close()
                 return
             for number in filter(SIGNALS.__contains__, numbers):
                 if not first:

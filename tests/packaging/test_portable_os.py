@@ -1,7 +1,7 @@
 """Train, translate, evaluate, attention and serve without what Windows does not have (`make test-portable-os`).
 
-Every process of these commands finds no `fcntl`, `resource`, `SIGHUP`, `fork`, signal handlers of event loops and files
-below /proc, where Limelight asks for them; the libraries have their own ways.
+Every process of these commands finds no `fcntl`, `resource`, `SIGHUP`, `fork`, signal handlers of event loops, `select`
+of pipes and files below /proc, where Limelight asks for them; the libraries have their own ways.
 """
 
 import json
@@ -16,7 +16,7 @@ import pytest
 from tests.training.helpers import write_pairs
 
 HIDE = """
-import asyncio, builtins, os, signal, sys
+import asyncio, builtins, os, select, signal, socket, sys
 find, modules = builtins.__import__, {"fcntl", "resource", "pwd", "grp", "termios", "pty"}
 def without(name, globals=None, locals=None, fromlist=(), level=0):
     if name in modules and (globals or {}).get("__name__", "").startswith("limelight"):
@@ -33,6 +33,12 @@ asyncio.unix_events._UnixSelectorEventLoop.add_signal_handler = missing
 for name in "fork forkpty mkfifo setsid sched_getaffinity".split():
     delattr(os, name)
 del signal.SIGHUP
+wait = select.select
+def of_sockets(reading, writing, *rest):
+    if not all(isinstance(each, socket.socket) for each in [*reading, *writing]):
+        raise OSError(10038, "not a socket")
+    return wait(reading, writing, *rest)
+select.select = of_sockets
 """
 
 
@@ -58,6 +64,7 @@ def limelight(*words: object, at: dict[str, str]) -> subprocess.CompletedProcess
     command = [sys.executable, "-m", "limelight", *map(str, words)]
     done = subprocess.run(command, env=at, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     return done
 
 
