@@ -39,7 +39,7 @@ from limelight.storage.model import extend_model, load_model, save_model
 from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
 from limelight.tokens.extend import extend_tokenizers
-from limelight.training.confidence import learn_alignment, learn_confidence
+from limelight.training.complete import learn_alignment, learn_confidence
 from limelight.training.parent import read_parent
 from limelight.training.run import train
 

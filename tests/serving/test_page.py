@@ -136,11 +136,18 @@ def test_a_stored_answer_is_that_of_the_folder_and_no_link_out_of_it(tmp_path: P
     model = SimpleNamespace(folder=str(tmp_path))
     call: Any = SimpleNamespace(service=SimpleNamespace(catalog=SimpleNamespace(models=[model])))
     assert asyncio.run(first(call)).body == b"null"
-    (tmp_path / "secret").write_text('"secret"', encoding="utf-8")
-    (tmp_path / "first-look.json").symlink_to(tmp_path / "secret")
+    run, secret = tmp_path / DEFAULT, tmp_path / "secret"  # the name of a bundled model, and not that model
+    secret.write_text('"secret"', encoding="utf-8")
+    (run / "best").mkdir(parents=True)
+    for name in ("config.yaml", "model.safetensors"):
+        (run / "best" / name).write_text("", encoding="utf-8")
+    model.folder = str(run)
     assert asyncio.run(first(call)).body == b"null"
-    (tmp_path / "best").mkdir()
-    (tmp_path / "best" / "first-look.json").write_text("{}", encoding="utf-8")
+    stored = run / "best" / "first-look.json"
+    stored.symlink_to(secret)
+    assert asyncio.run(first(call)).body == b"null"
+    stored.unlink()
+    stored.write_text("{}", encoding="utf-8")
     assert asyncio.run(first(call)).body == b"{}"
     model.folder = DEFAULT
     jsonschema.validate(json.loads(asyncio.run(first(call)).body), SCHEMA)

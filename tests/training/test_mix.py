@@ -16,7 +16,7 @@ from limelight.preparation.replay import read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
-from limelight.training import confidence
+from limelight.training import complete
 from limelight.training import mix as mixing
 from limelight.training.mix import BEFORE_AFTER
 from limelight.training.run import train
@@ -141,7 +141,7 @@ def test_what_was_interrupted_is_done_when_the_run_is_resumed(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(mixing, "_change", fail)
-    monkeypatch.setattr(confidence, "MIN_ALIGNED", 1)
+    monkeypatch.setattr(complete, "MIN_ALIGNED", 1)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run" / BEFORE_AFTER).exists()

@@ -98,7 +98,7 @@ def calibrate(
         for some in (given, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
     device = machine.begin()
-    from limelight.training.confidence import described, learn_alignment, learn_confidence
+    from limelight.training.complete import described, learn_alignment, learn_confidence
     from limelight.training.tasks.translation import valid_pairs
 
     learned_from, tested_on = (valid_pairs(data.model_copy(update={"valid": some}), pairs) for some, pairs in texts)

@@ -15,6 +15,9 @@ from limelight.text.pair import Pair
 BOOTSTRAPS, TRIALS = 1000, 10_000
 """Samples of the bootstrap and trials of the randomization; sacreBLEU's defaults."""
 MOST = 10
+SCORES = ("", "A", "B", "B - A", "p bootstrap", "p randomization")
+LENGTHS = ("words", "sentences", "BLEU A", "BLEU B")
+"""Names of the columns of both tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +67,41 @@ class Comparison(Figures):
         ]
         return {**super().to_dict(), "by_length": rows}
 
+    def score_rows(self) -> list[tuple[str, ...]]:
+        """Metric, both scores with their intervals, difference, and both p-values."""
+        return [
+            (
+                each.metric,
+                *(f"{score:.2f} ± {half:.2f}" for score, half in zip(each.scores, each.intervals, strict=True)),
+                f"{each.scores[1] - each.scores[0]:+.2f}",
+                f"{each.p_bootstrap:.4f}",
+                f"{each.p_randomization:.4f}",
+            )
+            for each in self.differences
+        ]
+
+    def length_rows(self) -> list[tuple[str, ...]]:
+        """Words, number of sentences, and BLEU of both systems."""
+        return [
+            (
+                one.words,
+                str(one.sentences),
+                *("-" if each.bleu is None else f"{each.bleu:.2f}" for each in (one, other)),
+            )
+            for one, other in self.by_length
+        ]
+
     def table(self) -> str:
         """The result as lines of plain text."""
         lines = [f"A: {self.names[0]}", f"B: {self.names[1]}", ""]
-        lines.append(f"{'':8}{'A':>16}{'B':>16}{'B - A':>9}{'p bootstrap':>13}{'p randomization':>17}")
-        for each in self.differences:
-            scores = [f"{score:.2f} ± {half:.2f}" for score, half in zip(each.scores, each.intervals, strict=True)]
-            more = each.scores[1] - each.scores[0]
-            figures = f"{more:+9.2f}{each.p_bootstrap:13.4f}{each.p_randomization:17.4f}"
-            lines.append(f"{each.metric:8}{scores[0]:>16}{scores[1]:>16}{figures}")
-        lines += ["", f"{'words':8}{'sentences':>10}{'BLEU A':>9}{'BLEU B':>9}"]
-        for buckets in self.by_length:
-            bleu = ["-" if bucket.bleu is None else f"{bucket.bleu:.2f}" for bucket in buckets]
-            lines.append(f"{buckets[0].words:8}{buckets[0].sentences:10}{bleu[0]:>9}{bleu[1]:>9}")
-        for row in self.sentences:
-            lines += ["", f"{row.place}: chrF2 {row.difference:+.1f}: {row.source}", f"  reference {row.reference}"]
-            lines += [f"  {name}         {text}" for name, text in zip("AB", row.translations, strict=True)]
+        for row in (SCORES, *self.score_rows()):
+            lines.append("{:8}{:>16}{:>16}{:>9}{:>13}{:>17}".format(*row))
+        lines.append("")
+        for row in (LENGTHS, *self.length_rows()):
+            lines.append("{:8}{:>10}{:>9}{:>9}".format(*row))
+        for one in self.sentences:
+            lines += ["", f"{one.place}: chrF2 {one.difference:+.1f}: {one.source}", f"  reference {one.reference}"]
+            lines += [f"  {name}         {text}" for name, text in zip("AB", one.translations, strict=True)]
         return "\n".join([*lines, "", *(each.signature for each in self.differences)])
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from html import escape
 
-from limelight.evaluation.compare import Comparison, Sentence
+from limelight.evaluation.compare import LENGTHS, SCORES, Comparison, Sentence
 
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -21,20 +21,6 @@ code { overflow-wrap: anywhere; }
 
 def comparison_page(found: Comparison) -> str:
     """The page, without scripts. Words that only one of the two translations has are marked."""
-    scores = [
-        (
-            each.metric,
-            *(f"{score:.2f} ± {half:.2f}" for score, half in zip(each.scores, each.intervals, strict=True)),
-            f"{each.scores[1] - each.scores[0]:+.2f}",
-            f"{each.p_bootstrap:.4f}",
-            f"{each.p_randomization:.4f}",
-        )
-        for each in found.differences
-    ]
-    lengths = [
-        (one.words, f"{one.sentences:,}", *("-" if each.bleu is None else f"{each.bleu:.2f}" for each in (one, other)))
-        for one, other in found.by_length
-    ]
     title = escape(f"{found.names[0]} and {found.names[1]}")
     signatures = "".join(f"<p><code>{escape(each.signature)}</code></p>\n" for each in found.differences)
     return (
@@ -43,10 +29,10 @@ def comparison_page(found: Comparison) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Comparison</h1>\n"
         f"<p>A: <code>{escape(found.names[0])}</code><br>B: <code>{escape(found.names[1])}</code></p>\n"
-        + _table(("", "A", "B", "B - A", "p bootstrap", "p randomization"), scores)
+        + _table(SCORES, found.score_rows())
         + signatures
         + "<h2>BLEU by words of the source</h2>\n"
-        + _table(("words", "sentences", "A", "B"), lengths)
+        + _table(LENGTHS, found.length_rows())
         + "<h2>The sentences that differ most</h2>\n"
         + "".join(map(_article, found.sentences))
         + "</body>\n</html>\n"

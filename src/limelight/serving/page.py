@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from starlette.responses import Response
 
+from limelight.errors import UserError
 from limelight.serving.call import Call, JsonObject, Strict
 from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, events_of
 from limelight.serving.events import streamed
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask
-from limelight.storage.layout import BEST, BOX, FIRST_LOOK
+from limelight.storage.layout import FIRST_LOOK, find_model
 from limelight.untrusted import read_plain
 
 CHARACTERS = 2000
@@ -172,9 +173,9 @@ async def static(call: Call) -> Response:
 @API.get("/api/v1/page/first", counted=False)
 async def first(call: Call) -> Response:
     """The document that is stored with the first model, which the page shows while it loads; null if there is none."""
-    folder = Path(call.service.catalog.models[0].folder)
-    for path in (folder / BEST / FIRST_LOOK, folder / FIRST_LOOK, BOX / folder.name / FIRST_LOOK):
-        if path.is_file() and not path.is_symlink():
+    with suppress(UserError, OSError):  # a folder without a model, which the log names, or a file that is too large
+        path = find_model(call.service.catalog.models[0].folder) / FIRST_LOOK
+        if path.is_file():
             return Response(read_plain(path, MAX_FIRST_LOOK), media_type="application/json")
     return Response("null", media_type="application/json")
 

@@ -25,7 +25,7 @@ from limelight.training.checkpoints.checkpoint import (
     restore_newest,
 )
 from limelight.training.checkpoints.lock import only_trainer
-from limelight.training.confidence import complete_model
+from limelight.training.complete import complete_model
 from limelight.training.distributed import Group, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over

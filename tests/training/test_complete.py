@@ -10,7 +10,7 @@ from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import MAX_INT8_COST, load_translator
 from limelight.storage.layout import CARD, INT8_COST
 from limelight.storage.tables import Int8Cost, save_table
-from limelight.training import confidence
+from limelight.training import complete
 from limelight.training.run import train
 from tests.training.helpers import tiny_run, write_pairs
 
@@ -28,7 +28,7 @@ def test_a_run_measures_int8_at_its_end_and_a_failed_fit_is_a_line(
     def fail(*_: object, **__: object) -> None:
         raise ValueError("singular")
 
-    monkeypatch.setattr(confidence, "fit_examples", fail)
+    monkeypatch.setattr(complete, "fit_examples", fail)
     config = run_with(tmp_path / "text", write_pairs(tmp_path / "valid.tsv", 130, first=500))
     assert train(config, tmp_path / "run").finished
     assert "on other text (ValueError: singular)" in capsys.readouterr().err

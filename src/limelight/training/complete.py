@@ -1,5 +1,5 @@
-"""Fit the confidence estimate of a translation model, choose the heads that align words, and measure what int8 costs:
-at the end of a run, or for an existing model.
+"""What completes a translation model at the end of its run: the confidence estimate, the heads that align words, the
+first look of the page, and the cost of int8. `limelight calibrate` does the first two for an existing model.
 """
 
 import json
@@ -42,8 +42,8 @@ Corpora = Mapping[Direction, Sequence[Pair]]
 
 
 def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, device: torch.device) -> None:
-    """At the end of a run, fit the confidence of its model on the validation text and choose the heads that align
-    words, where there is enough text and the model does not have them yet.
+    """Complete the model of a run with the validation text, where that has enough pairs, except for what the model has
+    already.
 
     A failure is reported and is not one of the run: its model is complete without them.
     """
