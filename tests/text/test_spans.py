@@ -178,3 +178,15 @@ def test_marked_text_gets_further_placeholders_and_keeps_its_own_and_its_terms()
     assert protect_within("nothing", [pattern(r"\d")]) == ("nothing", ())
     with pytest.raises(ValueError, match="placeholder 30"):
         protect_within("1 " * 31, [pattern(r"\d")])
+
+
+def test_an_apostrophe_of_a_translation_quotes_nothing_in_a_message() -> None:
+    """Before a brace it would begin a quotation of ICU; elsewhere it is written as it is."""
+    for text, expected in (
+        ("{n, plural, one {of {name}} other {it}}", "{n, plural, one {d''{name}''} other {l'un''}}"),
+        ("of {name}", "d'{name}'"),
+    ):
+        plan = plan_text(text, DEFAULT)
+        texts = [each and each.text.replace("of ", "d'").replace("it", "l'un") + "'" for each in plan.sentences]
+        assert plan.join(texts) == (expected, [])
+        assert plan.join([None] * len(texts)) == (text, [])

@@ -24,9 +24,12 @@ from limelight.text.marking import (
     text_placeholder,
     without_marks,
 )
-from limelight.text.protectors import Protector, find_spans
+from limelight.text.protectors import MESSAGE, Protector, find_spans
 from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_no_breaks, with_short
 from limelight.text.spans import VALUE, Span, protect, restore
+
+_QUOTING = re.compile(rf"(?<!')'(?={MARK.pattern}|$)")
+"""An apostrophe before a brace quotes it in an ICU message (`l'{name}`); two of them are one apostrophe."""
 
 
 class MarkedSentence(NamedTuple):
@@ -74,9 +77,11 @@ class Plan(NamedTuple):
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
         `sentences`; None leaves the sentence unchanged."""
-        sentences = list[str]()
+        sentences, is_message = list[str](), any(MESSAGE.match(span.text) for span in self.spans or ())
         for source, translated in zip(self.marked, texts, strict=True):
             text = source.text if translated is None else translated
+            if is_message and translated is not None:
+                text = _QUOTING.sub("''", text)
             if not self.is_plain:
                 text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
             sentences.append(source.prefix + text + source.suffix)

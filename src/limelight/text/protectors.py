@@ -175,7 +175,7 @@ _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
 _FORMATTED = re.compile(
     r"\{\s*[\w.-]+\s*,\s*(?:choice|number|date|time|spellout|ordinal|duration)\s*(?:,(?:[^{}]|\{[^{}]*\}){0,500}+)?\}"
 )
-_MESSAGE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
+MESSAGE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
 _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
 _END = re.compile(r"\s*\}")
 _BRACES = re.compile(r"[{}]|'[{}][^']*'")
@@ -250,7 +250,7 @@ def _messages(text: str) -> Iterator[Found]:
     """The syntax of ICU messages around their branches, whose text is translated: `{n, plural, one {`, `} other {` and
     `}}` around `# file` and `# files`. No sentence crosses it."""
     ends, opened, spans = dict[int, int](), list[int](), list[Found]()
-    heads = list(_MESSAGE.finditer(text))
+    heads = list(MESSAGE.finditer(text))
     for brace in _BRACES.finditer(text) if heads else ():
         if brace[0] == "{":
             opened.append(brace.end())
