@@ -1,12 +1,13 @@
 """What the card of the bundled model counts beside BLEU: names kept, and openings and closings of letters.
 
-The names and the sentences around them (`box_samples/named.tsv`) and the phrases with all their right translations
-(`box_samples/letters.tsv`) were written before the training, and are in no text that the model was trained on.
+The names and the sentences around them (`box_samples/named.tsv`) are in no text that the model was trained on. The
+phrases with all their right translations (`box_samples/letters.tsv`) were written before the training; some of them are
+so usual that the training text has them, and are counted apart.
 """
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import cycle
 from pathlib import Path
 
@@ -42,21 +43,32 @@ def names_table(translator: Translator, directions: tuple[Direction, ...]) -> st
     return table(("direction", "names kept"), rows)
 
 
-def letters_table(translator: Translator) -> str:
-    """How many phrases of letters have one of their right translations, and what the others became."""
-    right: Counter[str] = Counter()
-    count: Counter[str] = Counter()
+def letters_table(translator: Translator, training_text: Iterable[str]) -> str:
+    """How many phrases of letters have one of their right translations, how many of those that are no line of the
+    training text, and what the others became."""
+    known = set(map(_plain, training_text))
+    counts: dict[str, Counter[str]] = {}
     wrong: dict[str, list[str]] = {}
     for direction, text, accepted in _rows("letters.tsv"):
         source, target = direction.split("-")
         output = translator.translate(text, source_lang=source, target_lang=target).text
         is_right = _plain(output) in map(_plain, accepted.split("|"))
-        right[direction] += is_right
-        count[direction] += 1
+        kinds = ("all", "new") if _plain(text) not in known else ("all",)
+        count = counts.setdefault(direction, Counter())
+        for kind in kinds:
+            count[kind] += 1
+            count[f"{kind} right"] += is_right
         if not is_right:
             wrong.setdefault(direction, []).append(f"{text} → {output}".replace("|", "\\|"))
-    rows = [(name, f"{right[name]}/{count[name]}", "; ".join(wrong.get(name, ()))) for name in count]
-    return table(("direction", "right", "the others"), rows)
+    rows = [
+        (
+            name,
+            *(f"{count[f'{kind} right']}/{count[kind]}" for kind in ("all", "new")),
+            "; ".join(wrong.get(name, ())),
+        )
+        for name, count in counts.items()
+    ]
+    return table(("direction", "right", "not in the training text", "the others"), rows)
 
 
 def _rows(name: str) -> Iterator[list[str]]:

@@ -10,7 +10,8 @@ sentences of the text are only printed.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,17 @@ import typer
 from benchmarks.box_card import write_card
 from benchmarks.box_checks import SAMPLES as OWN_TEXT
 from benchmarks.box_checks import letters_table, names_table
-from benchmarks.box_text import PARTS, REGISTERS, corpora, name_lists, pairs_of, path_of, prepare_text
+from benchmarks.box_text import (
+    PARTS,
+    PHRASES,
+    REGISTERS,
+    TRIPLES,
+    corpora,
+    name_lists,
+    pairs_of,
+    path_of,
+    prepare_text,
+)
 from benchmarks.common import RESULTS, describe_machine, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
 from limelight.config import Direction, RunConfig, override
@@ -123,7 +134,7 @@ def main(
         "without_guards": _robustness_table(alone),
         "speed": _speed(),
         "names": names_table(translator, DIRECTIONS),
-        "letters": letters_table(translator),
+        "letters": letters_table(translator, written(text)),
         "samples": _sample_tables(translator),
         "confidence": table(("direction", "error"), list(errors.items())),
     }
@@ -171,6 +182,15 @@ def configuration(begin_with: Path, data: Path, text: Path, settings: list[str])
     }
     config = config.model_copy(update={**new, "begin_with": str(begin_with), "weights": "fp32"})
     return override(config, [*SETTINGS, *settings])
+
+
+def written(text: Path) -> Iterator[str]:
+    """The lines of letters and prose in the training text, in all languages."""
+    for register in REGISTERS:
+        if register.folder == TRIPLES:
+            for languages, part in product(register.pairs, (PARTS[0], PHRASES)):
+                for pair in pairs_of(text, register, part, languages):
+                    yield from (pair.source, pair.target)
 
 
 def smallest(run: Path, folder: Path) -> Path:
