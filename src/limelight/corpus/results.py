@@ -115,11 +115,6 @@ class Results:
             self.counts.update(part["counts"])
         return self.parts
 
-    def local(self) -> Path:
-        """The file on this machine."""
-        self._file = self.shard.local(self._about)
-        return self._file
-
     def add(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
         """Write the results of the next lines as a part. `outcomes` are of the items without a fault."""
         lines, left_out, counts = list[str](), list[str](), Counts(read=len(items))
@@ -148,12 +143,11 @@ class Results:
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
 
-                write_rows(str(self._file), self._rows(), partial, RESULT)
+                write_rows(str(self.shard.path), self._rows(), partial, RESULT)
             else:
                 join(self.parts, "lines", partial, path.suffix.lower())
 
         self._output.finish(self.parts, {"counts": self.counts}, fill)
-        remove(self._about)  # the copy of a URL
         self.finished = True
 
     def _rows(self) -> Iterator[str | None]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
@@ -39,16 +37,12 @@ class Item(NamedTuple):
     """Why there is no text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """A file to be translated."""
 
-    path: str
-    """The path of a local file, or a URL."""
+    path: Path
     name: str
     """Below the folder of the results."""
-    stamp: str = ""
-    """Of a URL a hash of what its server says of the file, such as its version."""
 
     @property
     def kind(self) -> str:
@@ -57,23 +51,11 @@ class Shard:
         return {".jsonl": "jsonl", ".parquet": "parquet"}.get(suffix, "text")
 
     def digest(self) -> str:
-        """The SHA-256 of its content; of a URL the stamp. Raises `UserError` if it cannot be read."""
+        """The SHA-256 of its content. Raises `UserError` if it cannot be read."""
         try:
-            return self.stamp or sha256(Path(self.path))
+            return sha256(self.path)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be read: {cause(error).lower()}") from None
-
-    def local(self, copy: Path) -> Path:
-        """The file on this machine: of a URL a copy. Raises `UserError` if that cannot be made."""
-        if not self.stamp:
-            return Path(self.path)
-        try:
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            system, root = _file_system(self.path)
-            system.get_file(root, str(copy))
-        except Exception as error:
-            raise _unreadable(self.path, error) from None
-        return copy
 
     def line(self, item: Item, translation: str | None) -> str:
         """A line of the results, with its end. A text that was left out has an empty one in files of text, so that
@@ -89,7 +71,7 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
     """The files that the inputs stand for, in the order of the inputs and of their names within a folder.
 
     Args:
-        inputs: files, folders, which are searched to any depth, and URLs that fsspec knows.
+        inputs: files, and folders, which are searched to any depth.
 
     Raises `UserError` for what is not there, and for two files whose results would have one name.
     """
@@ -102,22 +84,20 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
                 "translate it into a folder of its own"
             )
         found[shard.name] = shard
-        if shard.kind == "parquet":
-            _require("pyarrow", shard.path)
+        if shard.kind == "parquet" and find_spec("pyarrow") is None:
+            raise UserError(f"{shard.path}: this needs pyarrow: pip install 'limelight[corpus]'")
     return list(found.values())
 
 
 def _expanded(given: str) -> list[Shard]:
     """The files of one input."""
-    if "://" in given:
-        return _remote(given)
     path = Path(given)
     if not path.is_dir():
         require_file(path)
         require_lasting([given])
-        return [Shard(given, path.name)]
+        return [Shard(path, path.name)]
     names = [(each, each.relative_to(path)) for each in sorted(path.rglob("*")) if each.is_file()]
-    shards = [Shard(str(each), name.as_posix()) for each, name in names if _is_input(name)]
+    shards = [Shard(each, name.as_posix()) for each, name in names if _is_input(name)]
     if not shards:
         raise UserError(f"{given}: there are no files in this folder")
     return shards
@@ -128,74 +108,17 @@ def _is_input(name: PurePath) -> bool:
     return not name.name.endswith(OWN) and not any(part.startswith(".") for part in name.parts)
 
 
-def _file_system(url: str) -> tuple[Any, str]:
-    """The file system of a URL, by fsspec, and the path in it."""
-    import fsspec
-
-    system, root = fsspec.core.url_to_fs(url)
-    return system, str(root)
-
-
-def _remote(url: str) -> list[Shard]:
-    """The files of a URL: one, those of a pattern, or those of a folder."""
-    _require("fsspec", url)
-    if urlsplit(url).password:
-        shown = url.replace(urlsplit(url).netloc.rpartition("@")[0], "...")
-        raise UserError(f"{shown}: give the password in fsspec's configuration: messages and results repeat the URL")
-    try:
-        system, root = _file_system(url)
-        if "*" in root:
-            names = sorted(system.glob(root))
-        else:
-            names = [root] if not root.endswith("/") and system.isfile(root) else sorted(system.find(root))
-        folder = root.partition("*")[0].rpartition("/")[0] if "*" in root or names == [root] else root.rstrip("/")
-        if not names:
-            system.info(root)  # it may know why
-            raise FileNotFoundError
-        shards = [
-            Shard(system.unstrip_protocol(name), _below(name, folder, url), str(system.checksum(name)))
-            for name in names
-        ]
-    except UserError:
-        raise
-    except Exception as error:
-        raise _unreadable(url, error) from None
-    return [shard for shard in shards if _is_input(PurePosixPath(shard.name))]
-
-
-def _unreadable(place: str, error: Exception) -> UserError:
-    """The error for a remote place, whose file system has exceptions of its own."""
-    # "Not found" of fsspec's HTTP has the true reason as its cause, such as a host that is not reachable.
-    reason = error.__cause__ if isinstance(error, FileNotFoundError) else error
-    if reason is None or isinstance(reason, FileNotFoundError):
-        return UserError(f"{place}: not found")
-    return UserError(f"{place}: cannot be read: {str(reason) or type(reason).__name__}")
-
-
-def _below(name: str, folder: str, url: str) -> str:
-    """The name of a file below its folder. Raises `UserError` if it would lie elsewhere."""
-    below = name.removeprefix(folder).lstrip("/")
-    if not below or "://" in below or ".." in PurePosixPath(below).parts:
-        raise UserError(f"{url}: {name} does not lie in {folder}; name the files one by one")
-    return below
-
-
-def _require(package: str, place: str) -> None:
-    if find_spec(package) is None:
-        raise UserError(f"{place}: this needs {package}: pip install 'limelight[corpus]'")
-
-
-def read_items(shard: Shard, file: Path, field: str = "") -> Iterator[Item]:
+def read_items(shard: Shard, field: str = "") -> Iterator[Item]:
     """One item for each line or row. `field` is that of an object with the text; empty takes the first of `FIELDS` that
     is there. Raises `UserError` for a file that cannot be read at all."""
     if shard.kind == "parquet":
         from limelight.formats.columns import read_rows
 
-        for record in read_rows(str(file), [field] if field else FIELDS):
+        for record in read_rows(str(shard.path), [field] if field else FIELDS):
             yield _of_record(record, field, shard)
         return
-    with open_text(file) as stream:
-        for line in scan_lines(stream, shard.path):
+    with open_text(shard.path) as stream:
+        for line in scan_lines(stream, str(shard.path)):
             if isinstance(line, BadLine):
                 yield Item("", fault=line.reason)
             elif shard.kind == "text":

@@ -90,7 +90,7 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
     """
     shards = find_shards(job.inputs)
     for shard in shards:
-        if not shard.stamp and job.output.resolve() in Path(shard.path).resolve().parents:
+        if job.output.resolve() in shard.path.resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
     with writing(job.output, AGAIN):
         job.output.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
         leave.callback(results.begin().close)
         done, is_last = results.counts["read"], False
         try:
-            lines = islice(read_items(shard, results.local(), job.field), done, None)
+            lines = islice(read_items(shard, job.field), done, None)
             while not is_last:
                 items = list(islice(lines, job.chunk))
                 is_last = len(items) < job.chunk
