@@ -167,3 +167,30 @@ def test_several_heads_are_on_the_stage_in_their_colors(visit: Any, accessible: 
     page.locator(".thumbnail").nth(5).click()
     page.locator(".thumbnail").nth(1).click()
     until(page, "() => !location.hash.includes('colors')")
+
+
+def test_similar_words_are_those_of_python_and_a_click_opens_their_sentence(
+    visit: Any, given: Question, accessible: Any
+) -> None:
+    page = visit("kind=encoder_self")
+    assert not page.get_by_role("button", name="Similar words").is_visible()
+    tokens(page, 0).nth(2).click()
+    page.get_by_role("button", name="Similar words").click()
+    lines = page.get_by_label("Sentences to search")
+    texts = ["fedc", "bca"]
+    lines.fill("\n".join(texts))
+    page.get_by_role("button", name="Search these").click()
+    for layer in (1, 0):
+        page.get_by_label("Encoder layer").select_option(str(layer))
+        found = Explanation(untrained(), given).similar(layer, 2, texts)
+        values = "[...document.querySelectorAll('.similar .value')].map((each) => each.textContent)"
+        until(page, f"values => {values}.join() === values", ",".join(f"{each['cosine']:.2f}" for each in found))
+        assert page.locator(".similar .name").all_inner_texts() == [each["text"] for each in found]
+    accessible(page)
+    page.locator(".similar button").first.click()
+    rest(page)
+    assert page.locator("textarea").first.input_value() == found[0]["text"]
+    assert page.get_by_label("Word", exact=True).input_value() == str(found[0]["number"])
+    lines.fill("")
+    page.get_by_role("button", name="Search these").click()
+    page.get_by_text("Put some into the field, one a line").wait_for()

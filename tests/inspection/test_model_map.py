@@ -8,7 +8,9 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection.model_map import SUBLAYERS, VECTORS, inside, model_map
+from limelight.inspection.similar import Source, similar_words
 from limelight.models.interface import Seq2Seq
+from tests.inspection.fakes import Letters, Spelling
 from tests.models.helpers import decoder_only, make_model, random_rows, recurrent, transformer
 from tests.pipelines.test_explain import array
 
@@ -150,6 +152,46 @@ def test_inside_of_a_layer_are_the_vectors_of_a_second_computation(norm: str) ->
         inside(model, model.batch([source], [target]), "decoder", 1, 9)
 
 
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_similar_words_are_those_of_a_second_computation(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(8)
+    monkeypatch.setattr("limelight.inspection.similar.BATCH", 2)
+    model = make_model(transformer(norm=norm), Letters.size, Letters.size).eval()
+    tokenizer = Letters()
+    own, *others = (Source(text, tokenizer.encode(text)) for text in ("ab cde. f", "b. ab", "cde fgh ab", "aa"))
+    found = similar_words(model, tokenizer, own, 1, others, 0)
+
+    def vectors(source: Source) -> dict[str, np.ndarray]:
+        twin = Twin(model, pre=norm == "pre")
+        twin.stack("encoder", [*source.ids, model.end_id])
+        states, spelled = twin.stages["encoder", "feed_forward", 0][-1], source.text.replace(" ", "▁")
+        rows: dict[int, list[np.ndarray]] = {}
+        for state, word, letter in zip(states, tokenizer.word_of(source.ids), spelled, strict=False):
+            if letter.isalpha():
+                rows.setdefault(word, []).append(state)
+        return {
+            word: np.mean(rows[number], axis=0) for number, word in enumerate(source.text.split()) if number in rows
+        }
+
+    wanted = vectors(own)["cde."]
+    expected = sorted(
+        (
+            (float(state @ wanted / np.linalg.norm(state) / np.linalg.norm(wanted)), each.text, word)
+            for each in others
+            for word, state in vectors(each).items()
+        ),
+        reverse=True,
+    )
+    assert [(each["text"], each["label"]["text"]) for each in found] == [(text, word) for _, text, word in expected]
+    np.testing.assert_allclose([each["cosine"] for each in found], [value for value, *_ in expected], rtol=1e-4)
+    for each in found:
+        assert each["text"].split()[each["number"]] == each["label"]["text"]
+        assert each["text"][each["label"]["start"] : each["label"]["end"]] == each["label"]["text"]
+    for word, layer, message in ((3, 0, "no word 3"), (0, 2, "no layer 2")):
+        with pytest.raises(UserError, match=message):
+            similar_words(model, tokenizer, own, word, others, layer)
+
+
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
 def test_a_recurrent_model_has_the_vectors_of_its_equations(wiring: str) -> None:
     torch.manual_seed(7)
@@ -171,6 +213,8 @@ def test_a_recurrent_model_has_the_vectors_of_its_equations(wiring: str) -> None
     np.testing.assert_allclose(
         stages["encoder", "recurrent"][0], annotations.double().norm(dim=-1).numpy(), rtol=2e-5, atol=2e-5
     )
+    (nearest,) = similar_words(model, Spelling(), Source("ab", source[:2]), 0, [Source("ab", source[:2])], 0, most=1)
+    assert (nearest["number"], nearest["cosine"]) == (0, pytest.approx(1))
     notes = [each["note"] for stack in found["stacks"] for each in stack["stages"] if each["note"]]
     assert notes == ["1 × GRU", "1 × GRU"]
 

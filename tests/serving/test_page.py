@@ -74,6 +74,11 @@ def test_answers_are_those_of_python(service: Running) -> None:
     assert service.post("/api/v1/page/inside", asked_inside).value == expected
     step = service.post("/api/v1/page/distribution", {**asked, "row": 2}).value["log_probabilities"]
     assert step == plain(explained.distribution(2))
+    lines = {"layer": 1, "word": 2, "lines": ["cba", " ", "edc"]}
+    expected = plain({"format": 1, "similar": explained.similar(**lines)})
+    assert service.post("/api/v1/page/similar", {**asked, **lines}).value == expected
+    refused = service.post("/api/v1/page/similar", {**asked, **lines, "lines": [ASKED["text"]]})
+    assert (refused.status, "paste some, one a line" in refused.value["error"]["message"]) == (400, True)
     page = service.post("/api/v1/page/file", {**ASKED, "theme": "light"})
     assert page.value.decode() == explained_page(one, question, theme="light")
     assert page.headers["content-disposition"].startswith("attachment")

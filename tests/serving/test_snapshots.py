@@ -46,11 +46,11 @@ def service(runs: Path) -> Iterator[Running]:
 
 
 def test_the_page_is_given_sentences_of_the_run(service: Running, runs: Path) -> None:
-    """Validation sentences by language, at most four; none of a model folder."""
+    """Validation sentences by language, at most 40; none of a model folder."""
     found = {each["name"]: each["examples"] for each in service.get("/api/v1/models").value["models"]}
     kept = [pair.source for pair in kept_pairs(runs / "run", "valid-0")]
     (first, *_) = found["run"].values()
-    assert 1 <= len(first) <= 4
+    assert 1 <= len(first) <= 40
     assert set(first) <= set(kept)
     assert validation_sentences(runs / "run" / "best", load_config(runs / "run" / "config.yaml").data.valid) == {}
     assert found["writer"] == {}

@@ -59,9 +59,9 @@ def page_document(
         "model": attention.model,
         "unit": attention.unit,
         "sides": {
-            "source": _side(attention.source_pieces, attention.source_words, attention.source_text),
-            "target": _side(attention.target_pieces, attention.target_words, attention.target_text),
-            "read": _side(attention.read_pieces, attention.read_words, attention.target_text),
+            "source": page_side(attention.source_pieces, attention.source_words, attention.source_text),
+            "target": page_side(attention.target_pieces, attention.target_words, attention.target_text),
+            "read": page_side(attention.read_pieces, attention.read_words, attention.target_text),
         },
         "kinds": [_kind(attention, name, needed, off or {}) for name in kinds],
     }
@@ -145,7 +145,7 @@ def _mean(attention: Any, name: str, off: Off) -> Weights:
     return found
 
 
-def _side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
+def page_side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
     """Tokens and words of one side; the place of a word is from its first token to its last."""
     spans = places(text, pieces)
     tokens = [

@@ -24,7 +24,7 @@ EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTI
 COMMENT = re.compile(r"^/\*\*(?:.|\n)*?\*/\n|^ *//[^\n]*\n|(?<=[,;{]) //[^\n]*$|^ +", re.MULTILINE)
 """Comments and indentation of modules and style sheet, a third of them. No string of them spans two lines."""
 
-SERVED = ("translate", "asking")
+SERVED = ("translate", "asking", "similar")
 """Modules that only a served page uses, each imported by `main` alone or by another of them."""
 
 DECIMALS = 5

@@ -67,7 +67,7 @@ export function table(lines, { head = [], numbers = [], look = "" } = {}) {
 /** A share as a bar, with its number. */
 export function bar(share, text) {
   const filled = element("span.filled", { "aria-hidden": "true" });
-  filled.style.width = `${(100 * share).toFixed(1)}%`;
+  filled.style.width = `calc(${share.toFixed(3)} * (100% - 50px))`; // beside the number
   return element("span.share", filled, element("span.value", text));
 }
 

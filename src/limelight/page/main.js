@@ -20,6 +20,7 @@ import { comparable, createModels } from "./models.js";
 import { createInfluence } from "./influence.js";
 import { createMap } from "./map.js";
 import { createLayers } from "./layers.js";
+import { createSimilar } from "./similar.js";
 import { createTraining, followSnapshots, hasSnapshots } from "./training.js";
 import { createFilled } from "./filled.js";
 
@@ -67,6 +68,7 @@ function build(context) {
     beam: { title: "Beam", make: createTree, there: () => Boolean(context.document.beam) },
     influence: { title: "Influence", make: createInfluence, there: () => held("measures") },
     layers: { title: "Layers", make: createLayers, there: () => held("layers") && hasContributions(context) },
+    similar: { title: "Similar", make: createSimilar, there: () => live && held("translation") },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
     models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },

@@ -116,6 +116,7 @@ export function serverSource(get) {
     },
     inside: async (side, layer, place) =>
       get().translation ? remembered("page/inside", { ...looked(), side, layer, place }, "inside") : null,
+    similar: (layer, word, lines) => remembered("page/similar", { ...looked(), layer, word, lines }, "similar"),
     lookUp: async (kind, layer, number, row) =>
       get().translation ? remembered("page/look_up", { ...looked(), kind, layer, head: number, row }, "look_up") : null,
   };

@@ -31,6 +31,16 @@ export function labels(context, side) {
 /** In which words the tokens of a side are. */
 export const wordsOf = (context, side) => context.document.sides[side].tokens.map((token) => token.word);
 
+/** The source word that is pinned on the stage; -1 without one. */
+export function sourceWord(context) {
+  const { document, store } = context;
+  const kind = kindShown(context);
+  const at = kind?.columns === "source" && store.get("column") >= 0 ? "column" : "row";
+  const place = kind?.[`${at}s`] === "source" ? store.get(at) : -1;
+  const word = store.get("words") ? place : (wordsOf(context, "source")[place] ?? -1);
+  return document.sides.source.words[word] && !document.sides.source.words[word].role ? word : -1;
+}
+
 /** For each row the columns that it translates, as the model's alignment heads say; null where that is not measured. */
 export function alignmentOf(context, kind) {
   const { alignment } = context.document;

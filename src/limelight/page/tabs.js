@@ -39,6 +39,11 @@ export function createTabs(context, views) {
     });
     bar.hidden = there.length < 2;
   };
+  /** Open a view from elsewhere on the page, and scroll to it where it is below the screen. */
+  context.open = (view) => {
+    store.set({ view });
+    if (bar.getBoundingClientRect().top > 0.75 * innerHeight) bar.scrollIntoView();
+  };
   store.on(["view", "document", "models", "model"], show);
   show();
   return element("div", bar, panels);

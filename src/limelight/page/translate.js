@@ -7,9 +7,37 @@ import { request, useKey } from "./server.js";
 import { NEW } from "./store.js";
 
 const EXAMPLES = {
-  en: ["My sister drinks a cup of tea every evening.", "She did not see the dog because it was dark."],
-  de: ["Meine Schwester trinkt jeden Abend eine Tasse Tee.", "Sie sah den Hund nicht, weil es dunkel war."],
-  fr: ["Ma sœur boit une tasse de thé tous les soirs.", "Elle n'a pas vu le chien parce qu'il faisait nuit."],
+  en: [
+    "My sister drinks a cup of tea every evening.",
+    "She did not see the dog because it was dark.",
+    "Please turn off the light before you leave.",
+    "This bag is light and easy to carry.",
+    "We sat on the bank of the river.",
+    "He works in a bank in the city.",
+    "Turn left at the next corner.",
+    "The last train left at nine.",
+    "My watch is too slow.",
+    "They watch the birds in the garden.",
+    "Would you like some coffee?",
+  ],
+  de: [
+    "Meine Schwester trinkt jeden Abend eine Tasse Tee.",
+    "Sie sah den Hund nicht, weil es dunkel war.",
+    "Die Kinder sitzen auf einer Bank im Park.",
+    "Er hat sein Geld auf der Bank.",
+    "Das Schloss steht auf einem Berg.",
+    "Der Schlüssel passt nicht in das Schloss.",
+    "Möchten Sie eine Tasse Kaffee?",
+  ],
+  fr: [
+    "Ma sœur boit une tasse de thé tous les soirs.",
+    "Elle n'a pas vu le chien parce qu'il faisait nuit.",
+    "Il lit un livre avant de dormir.",
+    "Elle a acheté une livre de beurre.",
+    "Le tour du lac prend une heure.",
+    "La tour de l'église est très haute.",
+    "Voulez-vous une tasse de café ?",
+  ],
 };
 const TEXTS = { generate: "The small dog", fill: "The small [MASK] runs across the green grass." };
 const NAMES = { translate: "Sentence to translate", generate: "Text to write on", fill: "Text with [MASK]" };
@@ -304,7 +332,7 @@ const options =
 const example = (context) => TEXTS[useOf(context)] ?? examplesOf(context)[0] ?? "";
 
 /** Sentences of the language: those that the run of the model was validated with, before our own. */
-function examplesOf({ store, models }) {
+export function examplesOf({ store, models }) {
   const from = store.get("from");
   const { examples = {} } = models.find(({ name }) => name === store.get("model")) ?? {};
   return examples[from]?.length ? examples[from] : (EXAMPLES[from] ?? []);

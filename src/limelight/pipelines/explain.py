@@ -28,6 +28,7 @@ from limelight.inspection.maps import attention_map
 from limelight.inspection.model_map import inside, model_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.probe import probe
+from limelight.inspection.similar import Source, similar_words
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import eval_mode
@@ -269,6 +270,19 @@ class Explanation:
                 raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
             return packed(self.model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
 
+    @_without_heads
+    def similar(self, layer: int, word: int, lines: Sequence[str]) -> list[dict[str, Any]]:
+        """The words of these lines that are most similar to a source word, see `inspection.similar`."""
+        plain = replace(self.question, target=None, prefix=(), forced="")
+        texts = [line for line in dict.fromkeys(map(str.strip, lines)) if line not in ("", self.question.text.strip())]
+        if not texts:
+            raise UserError("there is no other sentence to search: paste some, one a line")
+        own, *others = (
+            Source(one.question.text, one.source)
+            for one in (self, *(Explanation(self.translator, replace(plain, text=text)) for text in texts))
+        )
+        return similar_words(self.model, self.tokenizers.source, own, word, others, layer)
+
     @property
     def _pair(self) -> Batch:
         """The source and the target as a batch."""
@@ -312,11 +326,12 @@ ANSWERS: dict[str, Callable[..., Any]] = {
     "map": Explanation.map,
     "inside": Explanation.inside,
     "distribution": Explanation.distribution,
+    "similar": Explanation.similar,
 }
 """Explanations that a service offers, by name."""
 
 _ASKED = {each.name for each in fields(Question)}
-_FURTHER = ("kind", "side", "layer", "head", "row", "place")
+_FURTHER = ("kind", "side", "layer", "head", "row", "place", "word", "lines")
 
 
 def answer(name: str, translator: Translator, text: str, options: Mapping[str, Any]) -> Any:

@@ -80,7 +80,7 @@ def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say:
     return pairs
 
 
-def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 4) -> dict[str, list[str]]:
+def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 40) -> dict[str, list[str]]:
     """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
     found: dict[str, list[str]] = {}
     for number, corpus in enumerate(corpora):

@@ -27,6 +27,7 @@ MAX_FORCED = 500
 MAX_STATE = 4000
 MAX_WRITTEN = 100
 MAX_BESIDE = 3
+MAX_LINES = 200
 MAX_FIRST_LOOK = 2_000_000
 MAX_SNAPSHOTS = 16
 """In a file."""
@@ -90,6 +91,15 @@ class Step(Explain):
     row: int = Field(ge=0)
 
 
+class Similar(Explain):
+    """A source word, and the text to search."""
+
+    layer: int = Field(ge=0)
+    word: int = Field(ge=0)
+    lines: list[Text] = Field(max_length=MAX_LINES)
+    """Sentences of the source language."""
+
+
 class LookUp(Head):
     """One computation of attention."""
 
@@ -132,6 +142,7 @@ VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
     "map": (Explain, "map", "map", "The stages of the model, with the norms of the vectors of a sentence."),
     "inside": (Inside, "inside", "inside", "The vectors of one layer at one position."),
     "distribution": (Step, "distribution", "log_probabilities", "Log-probabilities of all tokens at a position."),
+    "similar": (Similar, "similar", "similar", "Words of other sentences that the encoder represents alike."),
     "fill": (Masked, "fill", "document", "The document of a text whose masks are filled in."),
     "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
 }
