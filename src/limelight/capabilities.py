@@ -103,16 +103,16 @@ def multiplies_fp16(device: torch.device) -> bool:
 
 def gpus() -> list[Capability]:
     """The GPUs by the names of their torch devices; the reason names the model and whether it multiplies bf16."""
-    found = []
+    capabilities = []
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
         major, minor = torch.cuda.get_device_capability(index)
         products = "bf16 products" if _cuda_bf16(index) else "no bf16 products"
         reason = f"{torch.cuda.get_device_name(index)}, compute capability {major}.{minor}, {products}"
-        found.append(Capability(f"cuda:{index}", True, reason))
+        capabilities.append(Capability(f"cuda:{index}", True, reason))
     if torch.backends.mps.is_available():
         products = "bf16 products" if multiplies_bf16(torch.device("mps")) else "no bf16 products before macOS 14"
-        found.append(Capability("mps", True, f"Apple GPU, {products}"))
-    return found
+        capabilities.append(Capability("mps", True, f"Apple GPU, {products}"))
+    return capabilities
 
 
 def describe() -> str:

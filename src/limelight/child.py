@@ -50,7 +50,7 @@ def how_it_ended(code: int) -> str:
     """How a process ended that this one has not killed, from its exit code."""
     if code >= 0:
         return f"exit code {code}"
-    name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+    name = next((member.name for member in signal.Signals if member == -code), f"signal {-code}")
     return KILLED if name == "SIGKILL" else f"ended by {name}"
 
 

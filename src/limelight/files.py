@@ -141,11 +141,11 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
 def clear_leftovers(folder: Path) -> None:
     """Restore or remove what a killed process left anywhere under `folder`."""
     for former in sorted(folder.rglob(f"*{FORMER}")):
-        place = former.with_name(former.name.removesuffix(FORMER))
-        if place.exists():
+        original = former.with_name(former.name.removesuffix(FORMER))
+        if original.exists():
             remove(former)
         else:
-            os.rename(former, place)
+            os.rename(former, original)
     for unfinished in sorted(folder.rglob(f"*{PARTIAL}")):
         remove(unfinished)
 

@@ -26,7 +26,7 @@ def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
     if isinstance(old, dict) and isinstance(new, dict):
         keys = {**old, **new}
         nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
-        return [difference for each in nested for difference in each]
+        return [difference for part in nested for difference in part]
     return [] if old == new else [(name, old, new)]
 
 
@@ -120,15 +120,15 @@ class Parts:
 
     def _check(self, wanted: dict[str, Any], replace: bool) -> None:
         manifest = self.folder / MANIFEST
-        there = self._value(manifest) if manifest.exists() else None
-        changed = [] if there is None else differences(there, wanted)
+        stored = self._value(manifest) if manifest.exists() else None
+        changed = [] if stored is None else differences(stored, wanted)
         if changed and not replace:
             named = [(name.removeprefix("made_of."), old, new) for name, old, new in changed]
             raise UserError(
                 f"{self.folder}: these parts were made with other settings: {describe_differences(named)}. Repeat "
                 "the command that made them, or remove the folder to start again"
             )
-        if changed or there is None:
+        if changed or stored is None:
             for path in (manifest, *self.folder.glob("*.json")):  # the folder stays: the lock is in it
                 remove(path)
             write_whole(manifest, as_json(wanted, indent=1))

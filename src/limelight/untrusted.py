@@ -50,8 +50,8 @@ def read_yaml(text: str) -> Any:
     try:
         return _read(text)
     except yaml.MarkedYAMLError as error:
-        place = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(place + shown(error.problem or error.context)) from None
+        position = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise ValueError(position + shown(error.problem or error.context)) from None
     except yaml.YAMLError as error:
         raise ValueError(shown(str(error).partition("\n")[0])) from None
 

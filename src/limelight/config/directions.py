@@ -33,7 +33,7 @@ class Direction(NamedTuple):
 
 
 def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
-    """Source and target language of a corpus, or those of `otherwise` if the corpus does not name them; empty if
+    """Source and target language of a corpus, or `otherwise` if the corpus does not name them; empty if
     neither does."""
     own, others = (corpus.source, corpus.target), otherwise or UNNAMED.values()
     source, target = (
@@ -58,7 +58,7 @@ def direction_of(corpus: Corpus) -> Direction:
 
 def directions_of(data: DataConfig) -> tuple[Direction, ...]:
     """All directions of a model, without duplicates: those it is trained on, then those inherited from its parent."""
-    return tuple(dict.fromkeys((*trained_directions(data), *(Direction(*each) for each in data.inherited))))
+    return tuple(dict.fromkeys((*trained_directions(data), *(Direction(*names) for names in data.inherited))))
 
 
 def has_tags(data: DataConfig) -> bool:
@@ -90,13 +90,13 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     fitting = fitting_directions(directions, source, target)
     if len(fitting) == 1:
         return fitting[0]
-    asked = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
-    there = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
+    request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
+    listed = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
     if not fitting:
-        raise UserError(f"this model does not translate {asked}; its directions are: {there}")
-    what = f"{asked} fits {len(fitting)} of them" if asked else "say which one"
+        raise UserError(f"this model does not translate {request}; its directions are: {listed}")
+    what = f"{request} fits {len(fitting)} of them" if request else "say which one"
     raise UserError(
-        f"this model translates in several directions: {there}; {what}: give --to LANG, and --from LANG if several "
+        f"this model translates in several directions: {listed}; {what}: give --to LANG, and --from LANG if several "
         "have this target (target_lang and source_lang in Python)"
     )
 
@@ -104,7 +104,7 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
 def find_connection(
     directions: Sequence[Direction], source: str = "", target: str = "", pivots: Collection[Direction] = ()
 ) -> Direction | None:
-    """The requested direction, as of `find_direction`; if there is none, that of the `pivots`, if a target language is
+    """The requested direction, as of `find_direction`; if there is none, one of the `pivots`, if a target language is
     given."""
     through = target and not fitting_directions(directions, source, target)
     fitting = fitting_directions([*pivots], source, target) if through else []
@@ -117,15 +117,15 @@ def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
     If there are several such languages, it is English, or else the first in the order of the directions.
     """
     named = [direction for direction in directions if _named(direction)]
-    found: dict[Direction, str] = {}
+    pivots: dict[Direction, str] = {}
     for first in named:
         for second in named:
             pair, between = Direction(first.source, second.target), first.target
             if between != second.source or same_language(*pair) or fitting_directions(named, *pair):
                 continue
-            if pair not in found or (same_language(between, "en") and not same_language(found[pair], "en")):
-                found[pair] = between
-    return found
+            if pair not in pivots or (same_language(between, "en") and not same_language(pivots[pair], "en")):
+                pivots[pair] = between
+    return pivots
 
 
 def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction, ...]:
@@ -171,10 +171,10 @@ def check_directions(data: DataConfig) -> None:
     trained = directions_of(data)
     for corpus in data.valid:
         if direction_of(corpus) not in trained:
-            there = ", ".join(map(str, trained))
+            listed = ", ".join(map(str, trained))
             raise UserError(
                 f"{_files(corpus)}: validation text for {direction_of(corpus)}, which is not a direction of this run: "
-                f"{there}"
+                f"{listed}"
             )
 
 
@@ -193,20 +193,20 @@ _FORM = re.compile(r"[@_-](formal|informal)$", re.IGNORECASE)
 def split_form(language: str) -> tuple[str, str]:
     """A code and the form of address that it names: `de` and `formal` for `de@formal`, as Weblate writes it, and for
     `de-formal`; an empty string for other codes."""
-    found = _FORM.search(language)
-    return (language[: found.start()], found[1].lower()) if found else (language, "")
+    match = _FORM.search(language)
+    return (language[: match.start()], match[1].lower()) if match else (language, "")
 
 
 SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
-"""Codes that stand for a language beside the usual one: former ones, and those of some translation services."""
+"""Codes that stand for a language beside the usual one: former codes, and the codes of some translation services."""
 
 
 @lru_cache(maxsize=256)
-def same_language(asked: str, there: str) -> bool:
+def same_language(first: str, second: str) -> bool:
     """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case and a form of
     address (`split_form`) are ignored."""
-    one, other = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (asked, there))
-    return one == other or one == other.partition("-")[0] or one.partition("-")[0] == other
+    short, other = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (first, second))
+    return short == other or short == other.partition("-")[0] or short.partition("-")[0] == other
 
 
 def _usual(name: str) -> str:
@@ -237,10 +237,10 @@ def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> 
     """Raises `UserError` for a test set with the source and target languages of the model swapped."""
     models = [_languages(corpus) for corpus in trained]
     for test in tests:
-        here = _languages(test)
+        languages = _languages(test)
         for corpus, (source, target) in zip(trained, models, strict=True):
-            is_turned = any(one and one == other for one, other in zip(here, (target, source), strict=True))
-            if is_turned and source != target and here not in models:
+            is_turned = any(one and one == other for one, other in zip(languages, (target, source), strict=True))
+            if is_turned and source != target and languages not in models:
                 raise UserError(
                     f"{_described(test)}, and the model translates from {corpus.source} to {corpus.target}: give the "
                     "two files in the other order, or another model"

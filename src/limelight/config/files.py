@@ -93,7 +93,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
 def _without_retired(value: Any, name: str = "") -> Any:
     """A stored value of this name, and all values in it, without retired settings."""
     if isinstance(value, list):
-        return [_without_retired(each, name) for each in value]
+        return [_without_retired(item, name) for item in value]
     if not isinstance(value, dict):
         return value
     named = {key: f"{name}.{key}" if name else str(key) for key in value}
@@ -135,7 +135,7 @@ def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:
         if not isinstance(holder, dict) or key not in holder:
             raise UserError(f"--set: {_unknown(name, family)}")
         if isinstance(holder[key], dict):
-            keys = ", ".join(f"{name}.{each}" for each in holder[key])
+            keys = ", ".join(f"{name}.{setting}" for setting in holder[key])
             raise UserError(f"--set {name}: that is a section; set one of {keys}")
         value = _value(text, assignment)
         if name == "model.family" and value != family:
@@ -157,13 +157,13 @@ def _value(text: str, assignment: str) -> Any:
 
 
 def known_keys(family: str | None = None) -> list[str]:
-    """All keys as `section.key`, for messages; with a family, only those of its models."""
+    """All keys as `section.key`, for messages; with a family, only the keys of its models."""
     families = [kind for name, kind in FAMILIES.items() if family in (None, name)]
-    found = []
+    keys = []
     for section, field in RunConfig.model_fields.items():
         kinds = families if section == "model" else [field.annotation]
-        found += [f"{section}.{key}" for kind in kinds for key in getattr(kind, "model_fields", ())]
-    return list(dict.fromkeys(found))
+        keys += [f"{section}.{key}" for kind in kinds for key in getattr(kind, "model_fields", ())]
+    return list(dict.fromkeys(keys))
 
 
 def _unknown(name: str, family: str) -> str:
@@ -172,18 +172,18 @@ def _unknown(name: str, family: str) -> str:
     if name in known_keys():
         return f"{name} is not a setting of the model family {family}; choose a recipe of a family that has it"
     key = name.rpartition(".")[2]
-    near = [each for each in known if each.rpartition(".")[2] == key]
+    near = [candidate for candidate in known if candidate.rpartition(".")[2] == key]
     near = near or difflib.get_close_matches(re.sub(r"\.\d+", "", name), known, n=1, cutoff=0.75)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the sections are {', '.join(RunConfig.model_fields)}"
     return f"unknown setting {name}; {hint}"
 
 
 def _describe(fault: Any, family: str) -> str:
-    """A readable message for one validation error: place, bound, value. `family` is that of the model."""
-    place = ".".join(map(str, fault["loc"]))
+    """A readable message for one validation error: place, bound, value. `family` is the model's."""
+    name = ".".join(map(str, fault["loc"]))
     if fault["type"] == "extra_forbidden":
-        return _unknown(place, family)
+        return _unknown(name, family)
     value = fault["input"]
     said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
     message = fault["msg"].removeprefix("Value error, ")  # raised by our own validators
-    return f"{place}: {message[:1].lower()}{message[1:]}{said}"
+    return f"{name}: {message[:1].lower()}{message[1:]}{said}"

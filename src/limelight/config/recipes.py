@@ -26,7 +26,7 @@ def about(name: str) -> str:
 
 
 def _values(name: str) -> dict[str, Any]:
-    """The sections of a recipe, on top of those of the one that it is like."""
+    """The sections of a recipe, on top of the sections of the recipe that it is like."""
     own = {key: value for key, value in _recipes()[name].items() if key not in ("about", "like")}
     like = _recipes()[name].get("like")
     values = _values(like) if like else {}

@@ -323,7 +323,7 @@ class RunConfig(Section):
     """A run or model folder that provides the initial weights and the vocabulary."""
     extend_vocabulary: bool = False
     """Add to that vocabulary the tags that this run needs, and characters and merges that are frequent in `data.train`.
-    A new row of an embedding begins as the mean of those of the tokens that it replaces."""
+    A new row of an embedding begins as the mean of the rows of the tokens that it replaces."""
     data: DataConfig = DataConfig()
     """Training and validation text."""
     tokens: TokensConfig = TokensConfig()

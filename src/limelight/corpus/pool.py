@@ -94,8 +94,8 @@ class Process:
         self.pid = self._result(None, worker.load, *arguments)
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        found: list[Outcome] = self._result(timeout, worker.translate, list(texts), first)
-        return found
+        outcomes: list[Outcome] = self._result(timeout, worker.translate, list(texts), first)
+        return outcomes
 
     def close(self) -> None:
         if self.pid is not None:
@@ -161,8 +161,8 @@ class Pool:
                 yield window[0][0], window.popleft()[1].result()
         finally:
             self._stopping = True
-            for each in list(self._workers.values()):
-                each.close()
+            for worker in list(self._workers.values()):
+                worker.close()
             threads.shutdown(cancel_futures=True)
 
     def _outcomes(self, texts: Sequence[str], first: int) -> list[Outcome]:
@@ -186,7 +186,7 @@ class Pool:
         try:
             if number not in self._workers:
                 self._workers[number] = self._started(number)
-            found = self._workers[number].ask(texts, first, self._timeout)
+            outcomes = self._workers[number].ask(texts, first, self._timeout)
             self._in_a_row = 0
         except WorkerEnded as error:
             self._workers.pop(number).close()
@@ -200,7 +200,7 @@ class Pool:
             raise
         finally:
             self._idle.put(number)
-        return found
+        return outcomes
 
     def _started(self, number: int) -> Worker:
         if self._stopping:

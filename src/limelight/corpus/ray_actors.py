@@ -1,6 +1,6 @@
 """Workers that are actors of Ray: on one machine, or on all of a cluster.
 
-The pool is ours (`corpus/pool.py`), not that of Ray Data: there a row that ends its process is retried without end, a
+The pool is ours (`corpus/pool.py`), not Ray Data: there a row that ends its process is retried without end, a
 bad row may take all others with it, and order is lost (docs/corpus.md).
 """
 
@@ -23,14 +23,14 @@ STORE = 100 * 2**20
 
 class Actors:
     """Starts actors. If the environment names a cluster (`RAY_ADDRESS`) they are in it, otherwise in a Ray that is
-    started here, with the CPUs that `workers` need, and ends with `close`. `gpus` are those of each actor."""
+    started here, with the CPUs that `workers` need, and ends with `close`. `gpus` is the number of GPUs of an actor."""
 
     def __init__(self, settings: WorkerSettings, *, workers: int, gpus: float = 0) -> None:
         self._settings, self._owns = settings, not ray.is_initialized()
         if self._owns:
-            here = not os.environ.get("RAY_ADDRESS")
-            own = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if here else {}
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **own)
+            starts_ray = not os.environ.get("RAY_ADDRESS")
+            resources = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if starts_ray else {}
+            ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **resources)
         self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Actor:

@@ -118,9 +118,9 @@ class Results:
     def add(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
         """Write the results of the next lines as a part. `outcomes` are of the items without a fault."""
         lines, left_out, counts = list[str](), list[str](), Counts(read=len(items))
-        found = iter(outcomes)
+        remaining = iter(outcomes)
         for number, item in enumerate(items, start=self.counts["read"] + 1):
-            outcome = item.fault or next(found)
+            outcome = item.fault or next(remaining)
             if isinstance(outcome, Done):
                 lines.append(self.shard.line(item, outcome.lines[0]))
                 counts.update(["written", *(f"warning: {name}" for name in outcome.warnings)])

@@ -75,18 +75,18 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
 
     Raises `UserError` for what is not there, and for two files whose results would have one name.
     """
-    found: dict[str, Shard] = {}
-    for shard in (shard for given in inputs for shard in _expanded(given)):
-        if shard.name in found or shard.name.partition("/")[0] in RESERVED:
-            owner = found[shard.name].path if shard.name in found else "a report about all results"
+    by_name: dict[str, Shard] = {}
+    for shard in (shard for name in inputs for shard in _expanded(name)):
+        if shard.name in by_name or shard.name.partition("/")[0] in RESERVED:
+            owner = by_name[shard.name].path if shard.name in by_name else "a report about all results"
             raise UserError(
                 f"{shard.path}: its results would be {shard.name}, as {owner}; rename it, give the folder above it, or "
                 "translate it into a folder of its own"
             )
-        found[shard.name] = shard
+        by_name[shard.name] = shard
         if shard.kind == "parquet" and find_spec("pyarrow") is None:
             raise UserError(f"{shard.path}: this needs pyarrow: pip install 'limelight[corpus]'")
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _expanded(given: str) -> list[Shard]:
@@ -96,8 +96,8 @@ def _expanded(given: str) -> list[Shard]:
         require_file(path)
         require_lasting([given])
         return [Shard(path, path.name)]
-    names = [(each, each.relative_to(path)) for each in sorted(path.rglob("*")) if each.is_file()]
-    shards = [Shard(each, name.as_posix()) for each, name in names if _is_input(name)]
+    names = [(file, file.relative_to(path)) for file in sorted(path.rglob("*")) if file.is_file()]
+    shards = [Shard(file, name.as_posix()) for file, name in names if _is_input(name)]
     if not shards:
         raise UserError(f"{given}: there are no files in this folder")
     return shards
@@ -109,8 +109,8 @@ def _is_input(name: PurePath) -> bool:
 
 
 def read_items(shard: Shard, field: str = "") -> Iterator[Item]:
-    """One item for each line or row. `field` is that of an object with the text; empty takes the first of `FIELDS` that
-    is there. Raises `UserError` for a file that cannot be read at all."""
+    """One item for each line or row. `field` is the field of an object with the text; empty takes the first of
+    `FIELDS` that is there. Raises `UserError` for a file that cannot be read at all."""
     if shard.kind == "parquet":
         from limelight.formats.columns import read_rows
 

@@ -84,7 +84,7 @@ class Job:
     chunk: int = CHUNK
 
     def inputs(self, on_bad_line: Callable[[BadLine], None] = lambda line: None) -> Iterator[str]:
-        """The inputs in the order of their files. Raises `UserError` for a bad line, unless these are skipped."""
+        """The inputs in the order of their files. Raises `UserError` for a bad line, unless bad lines are skipped."""
         on_bad_line = on_bad_line if self.skip_bad_lines else _refuse
         for part in self.parts:
             if part.side:
@@ -203,10 +203,10 @@ def synthesize(
             faults = [fault_of_input(text) for text in chunk]
             wanted = [text for text, reason in zip(chunk, faults, strict=True) if not reason]
             lines = list[str]()
-            for text, found in zip(wanted, _translate(job, translator, wanted, len(parts)), strict=True):
-                translation = one_column(found.text)
+            for text, translated in zip(wanted, _translate(job, translator, wanted, len(parts)), strict=True):
+                translation = one_column(translated.text)
                 ratio = job.max_length_ratio
-                faults.append(fault(text, translation, finished=found.finished, max_length_ratio=ratio))
+                faults.append(fault(text, translation, finished=translated.finished, max_length_ratio=ratio))
                 if not faults[-1]:
                     pair = (text, translation) if job.writes == "target" else (translation, text)
                     lines.append("\t".join(pair) + "\n")

@@ -148,8 +148,8 @@ def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -
     """
 
     def chunks() -> Iterator[Chunk]:
-        given, first = (line for line in lines if line is not None), 1
-        while texts := list(islice(given, LINES_OF_A_TASK)):
+        remaining, first = (line for line in lines if line is not None), 1
+        while texts := list(islice(remaining, LINES_OF_A_TASK)):
             yield Chunk(texts, first)
             first += len(texts)
 

@@ -89,14 +89,14 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     slow = slow_precision(settings.precision, device) if settings.precision and not number else None
     if slow:
         print(f"limelight: {slow}", file=sys.stderr, flush=True)
-    asked = dict(settings.options)
-    batch_tokens = asked.pop("batch_tokens")
-    if asked.get("sampling") is not None:
-        asked["sampling"] = Sampling(**asked["sampling"])
+    search = dict(settings.options)
+    batch_tokens = search.pop("batch_tokens")
+    if search.get("sampling") is not None:
+        search["sampling"] = Sampling(**search["sampling"])
     if settings.glossary:
-        languages = asked.get("source_lang") or "", asked.get("target_lang") or ""
-        asked["glossary"] = read_glossary(settings.glossary, *languages)
-    options = translator.options(**asked)
+        languages = search.get("source_lang") or "", search.get("target_lang") or ""
+        search["glossary"] = read_glossary(settings.glossary, *languages)
+    options = translator.options(**search)
 
     def work(texts: Sequence[str], first: int, options: Options) -> list[Outcome]:
         jobs = list(translator.jobs((Text(text, number) for number, text in enumerate(texts, start=first)), options))
@@ -121,8 +121,8 @@ def _outcome(job: TextJob, number: int, form: str) -> Outcome:
         return str(job.error)
     if job.error is not None:
         raise job.error
-    found = cast("Translation", job.result)
-    return Done(shown(found, number - 1, form), sorted(set(found.warnings)), found.confidence)
+    translation = cast("Translation", job.result)
+    return Done(shown(translation, number - 1, form), sorted(set(translation.warnings)), translation.confidence)
 
 
 @cache
@@ -161,5 +161,8 @@ def shown(translation: Translation, number: int, form: str) -> list[str]:
     if form == "json":
         return [json.dumps({"format": FORMAT, **asdict(translation)}, ensure_ascii=False)]
     if form == "n-best":
-        return [f"{number} ||| {each.text} ||| {each.score:.4f}" for each in (translation, *translation.alternatives)]
+        return [
+            f"{number} ||| {candidate.text} ||| {candidate.score:.4f}"
+            for candidate in (translation, *translation.alternatives)
+        ]
     return [translation.text]

@@ -1,4 +1,4 @@
-"""Align the sentences of documents with those of their translations.
+"""Align the sentences of documents with the sentences of their translations.
 
 Three passes over all documents together. The first compares lengths and words that are written alike, such as numbers
 and names; with a translation of the source (the idea of Bleualign: Sennrich and Volk 2010) its words, too. The pairs
@@ -34,9 +34,9 @@ MAX_CELLS = 9_000_000
 """Source times target sentences of a section, which has about thirty bytes for each."""
 INTERCEPT, OF_SCORE, OF_NEIGHBORS, OF_MERGED = 1.92, 0.45, 0.41, -3.24
 MAX_SCORE, MAX_NEIGHBOR = 8.0, 4.0
-"""Logistic regression of whether a bead is right on its score, on those of both neighbors, and on whether it has more
-than one sentence of a side, within these bounds; fitted on documents as `python -m benchmarks.pairing` makes them, a
-quarter of whose beads are wrong."""
+"""Logistic regression of whether a bead is right on its score, on the scores of both neighbors, and on whether it has
+more than one sentence of a side, within these bounds; fitted on documents as `python -m benchmarks.pairing` makes them,
+a quarter of whose beads are wrong."""
 DOUBT, SMALL = 3.0, 30
 """Subtracted if the words say nothing, and the pairs of a document that says it alone."""
 MIN_GAIN = 0.08
@@ -67,9 +67,9 @@ class _Side(NamedTuple):
     """The words of each sentence as numbers."""
     lengths: Numbers
 
-    def text(self, some: slice, worth: Numbers) -> Text:
+    def text(self, rows: slice, worth: Numbers) -> Text:
         """Some of its sentences, for words of this worth."""
-        return Text(self.lengths[some], np.array([worth[row].sum() for row in self.rows[some]]))
+        return Text(self.lengths[rows], np.array([worth[row].sum() for row in self.rows[rows]]))
 
 
 class _Lexicon(NamedTuple):
@@ -84,31 +84,36 @@ class _Lexicon(NamedTuple):
 
 def align(documents: Sequence[Document]) -> list[list[Bead]]:
     """The beads of each document, in order. Words are weighed, and the lexicon is learned, over all of them."""
-    source_rows, source_words = word_ids(words for each in documents for words in _source_words(each))
-    target_rows, target_words = word_ids(lexical.words_in(one.text) for each in documents for one in each.target)
+    source_rows, source_words = word_ids(words for document in documents for words in _source_words(document))
+    target_rows, target_words = word_ids(
+        lexical.words_in(one.text) for document in documents for one in document.target
+    )
     streams = iter(source_rows), iter(target_rows)
-    sides = [(_side(each.source, streams[0]), _side(each.target, streams[1])) for each in documents]
+    sides = [(_side(document.source, streams[0]), _side(document.target, streams[1])) for document in documents]
     worth = lexical.worth_of(source_rows, source_words), lexical.worth_of(target_rows, target_words)
     equal = lexical.equal_words(source_words, target_words)
     halves, even = (equal, equal), FIRST_EVEN
-    found: list[list[Bead]] = [[] for _ in documents]
+    paths: list[list[Bead]] = [[] for _ in documents]
     gains: list[Numbers] = []
     for number in range(PASSES):
         if number:
             sizes = len(source_words), len(target_words)
-            first, second = (lexical.learned_words(some, *sizes, equal) for some in _sure_pairs(found, sides))
-            halves, even = (first, second), _even_share(found)
-        matched = {*halves[0], *halves[1]}, {other for half in halves for some in half.values() for other in some}
+            first, second = (lexical.learned_words(pairs, *sizes, equal) for pairs in _sure_pairs(paths, sides))
+            halves, even = (first, second), _even_share(paths)
+        matched = (
+            {*halves[0], *halves[1]},
+            {other for half in halves for partners in half.values() for other in partners},
+        )
         used = (
             lexical.usable(worth[0], source_words, sorted(matched[0])),
             lexical.usable(worth[1], target_words, sorted(matched[1])),
         )
         lexicon = _Lexicon(halves, used, even)
-        paths = [_aligned(*each, lexicon, former) for each, former in zip(sides, found, strict=True)]
-        found, gains = [_with_confidence(beads) for beads, _ in paths], [gain for _, gain in paths]
+        aligned = [_aligned(*document, lexicon, former) for document, former in zip(sides, paths, strict=True)]
+        paths, gains = [_with_confidence(beads) for beads, _ in aligned], [gain for _, gain in aligned]
     return [
-        beads if _belong_together(number, found, gains) else _with_confidence(beads, DOUBT)
-        for number, beads in enumerate(found)
+        beads if _belong_together(number, paths, gains) else _with_confidence(beads, DOUBT)
+        for number, beads in enumerate(paths)
     ]
 
 
@@ -116,11 +121,13 @@ def _source_words(document: Document) -> list[list[str]]:
     """The words of each source sentence, and of its translation if there is one."""
     translated = [lexical.words_in(text, lexical.TRANSLATED) for text in document.translations]
     own = [lexical.words_in(sentence.text) for sentence in document.source]
-    return [one + other for one, other in zip(own, translated or [[]] * len(own), strict=True)]
+    return [
+        words + translated_words for words, translated_words in zip(own, translated or [[]] * len(own), strict=True)
+    ]
 
 
 def _side(sentences: Sequence[Sentence], rows: Iterator[Ids]) -> _Side:
-    lengths = np.array([len(each.text) for each in sentences], dtype=np.float64)
+    lengths = np.array([len(sentence.text) for sentence in sentences], dtype=np.float64)
     return _Side(list(islice(rows, len(sentences))), lengths)
 
 
@@ -132,8 +139,8 @@ def _cuts(begin: Point, end: Point, anchors: Sequence[Point]) -> list[Point]:
     if (end[0] - begin[0]) * (end[1] - begin[1]) <= MAX_CELLS:
         return []
     middle = (begin[0] + end[0]) // 2, (begin[1] + end[1]) // 2
-    inside = [each for each in anchors if begin[0] < each[0] < end[0] and begin[1] < each[1] < end[1]]
-    cut = min(inside, key=lambda each: abs(each[0] - middle[0]) + abs(each[1] - middle[1]), default=middle)
+    inside = [anchor for anchor in anchors if begin[0] < anchor[0] < end[0] and begin[1] < anchor[1] < end[1]]
+    cut = min(inside, key=lambda anchor: abs(anchor[0] - middle[0]) + abs(anchor[1] - middle[1]), default=middle)
     return [*_cuts(begin, cut, inside), cut, *_cuts(cut, end, inside)]
 
 
@@ -149,9 +156,9 @@ def _aligned(source: _Side, target: _Side, lexicon: _Lexicon, former: Sequence[B
         texts = source.text(ours, lexicon.worth[0]), target.text(theirs, lexicon.worth[1])
         common = _common(source.rows[ours], target.rows[theirs], first, lexicon)
         evidence = Evidence(*common, lexicon.even, ratio)
-        found = best_path(*texts, evidence)
-        gains.append(excess(found, evidence, *texts))
-        beads += [bead._replace(source=bead.source + first, target=bead.target + other) for bead in found]
+        path = best_path(*texts, evidence)
+        gains.append(excess(path, evidence, *texts))
+        beads += [bead._replace(source=bead.source + first, target=bead.target + other) for bead in path]
     return beads, np.concatenate(gains)
 
 
@@ -173,9 +180,9 @@ def _in_second_half(source: int) -> bool:
     return source // BLOCK % 2 == 1
 
 
-def _sure_pairs(found: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _Side]]) -> list[list[Pieces]]:
+def _sure_pairs(paths: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _Side]]) -> list[list[Pieces]]:
     """The words of the sure pairs of the first and of the second half."""
-    sure = [(*both, bead) for both, some in zip(sides, found, strict=True) for bead in some if bead.confidence >= SURE]
+    sure = [(*both, bead) for both, path in zip(sides, paths, strict=True) for bead in path if bead.confidence >= SURE]
     halves: list[list[Pieces]] = [[], []]
     for source, target, bead in (sure[number] for number in evenly(len(sure), MAX_LEARNED)):
         ours = source.rows[bead.source : bead.source + bead.kind[0]]
@@ -185,17 +192,17 @@ def _sure_pairs(found: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _S
     return halves
 
 
-def _even_share(found: Sequence[Sequence[Bead]]) -> float:
+def _even_share(paths: Sequence[Sequence[Bead]]) -> float:
     """Less than half of the share that is matched in sure pairs."""
-    shares = [bead.share for some in found for bead in some if bead.confidence >= SURE]
+    shares = [bead.share for path in paths for bead in path if bead.confidence >= SURE]
     return float(np.clip(0.4 * np.mean(shares), MIN_EVEN, MAX_EVEN)) if shares else FIRST_EVEN
 
 
-def _belong_together(number: int, found: Sequence[Sequence[Bead]], gains: Sequence[Numbers]) -> bool:
-    """Whether the words of a document match better than those of other pairs. A small document counts as all documents
-    together; of a few sentences it cannot be told."""
-    some = [number] if len(gains[number]) >= SMALL else range(len(found))
-    together = np.concatenate([gains[each] for each in some])
+def _belong_together(number: int, paths: Sequence[Sequence[Bead]], gains: Sequence[Numbers]) -> bool:
+    """Whether the words of a document match better than the words of other pairs. A small document counts as all
+    documents together; of a few sentences it cannot be told."""
+    chosen = [number] if len(gains[number]) >= SMALL else range(len(paths))
+    together = np.concatenate([gains[row] for row in chosen])
     if len(together) < 2:
         return True
     return float(together.mean()) > max(MIN_GAIN, 2 * float(together.std()) / math.sqrt(len(together)))

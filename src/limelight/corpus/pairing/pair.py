@@ -66,7 +66,7 @@ class Texts(NamedTuple):
 
 
 def find_files(source: Path, target: Path) -> tuple[list[Files], list[Path]]:
-    """Two documents, or those of two folders with the same names; and the documents without a counterpart.
+    """Two documents, or the documents of two folders with the same names; and the documents without a counterpart.
 
     Names are compared without their suffixes, and without codes of languages (`manual.en.md`, `manual_de.docx`). Raises
     `UserError` for a missing file, a file with a folder, and folders without a match.
@@ -95,15 +95,15 @@ def find_files(source: Path, target: Path) -> tuple[list[Files], list[Path]]:
 def _by_name(folder: Path) -> dict[str, list[Path]]:
     """The documents in a folder and in those in it, without hidden ones, by their names without suffix, codes of
     languages and case."""
-    found: dict[str, list[Path]] = {}
+    documents: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in name.parts)
         if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])) and not is_hidden:
             stem = name.with_suffix("") if is_document(name) else name
             words = [word for word in _WORD.split(stem.as_posix().lower()) if word and not _is_language(word)]
-            found.setdefault(" ".join(words), []).append(path)
-    return found
+            documents.setdefault(" ".join(words), []).append(path)
+    return documents
 
 
 def _is_language(word: str) -> bool:
@@ -113,10 +113,10 @@ def _is_language(word: str) -> bool:
 def _language_of(path: Path, texts: Sequence[str], option: str) -> str:
     """The language of a document, from its text or its name. Raises `UserError` if neither tells it."""
     named = [normal_code(word) for word in _WORD.split(path.name.lower()) if _is_language(word)]
-    found = likely_language(texts) or (named[-1] if named else "")
-    if not found:
+    language = likely_language(texts) or (named[-1] if named else "")
+    if not language:
         raise UserError(f"{path}: its language cannot be told from so little text: give {option} LANG, as {option} en")
-    return found
+    return language
 
 
 def _units_of(path: Path) -> list[Unit]:
@@ -140,13 +140,13 @@ def plain(unit: Unit) -> str:
 
 def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
     """The sentences of a document with their lines."""
-    found = []
+    sentences = []
     for unit in units:
         for text in split_sentences(plain(unit), language).texts:
             shown = " ".join(text.split())
             if has_words(shown) or any(map(str.isdigit, shown)):
-                found.append(Sentence(shown, unit.line))
-    return found
+                sentences.append(Sentence(shown, unit.line))
+    return sentences
 
 
 def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Direction, list[Texts], list[str]]:
@@ -165,8 +165,8 @@ def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Dire
         raise UserError("; ".join(failed[:3]))
     sides = []
     for side, option in enumerate(("--from", "--to")):
-        some = [plain(unit) for _, units in read for unit in units[side]][:MAX_JUDGED]
-        sides.append(languages[side] or _language_of(read[0][0][side], some, option))
+        judged = [plain(unit) for _, units in read for unit in units[side]][:MAX_JUDGED]
+        sides.append(languages[side] or _language_of(read[0][0][side], judged, option))
     if sides[0] == sides[1]:
         raise UserError(
             f"both sides are in the language {sides[0]!r}: give a translation, or --from LANG and --to LANG"
@@ -184,21 +184,21 @@ def pair(
         translate: translations of source sentences; with `turned` of target sentences.
     """
     documents = []
-    for each in texts:
-        sides = (each.target, each.source) if turned else (each.source, each.target)
+    for files in texts:
+        sides = (files.target, files.source) if turned else (files.source, files.target)
         told = translate([sentence.text for sentence in sides[0]]) if translate is not None else ()
         documents.append(Document(*sides, told))
-    found = []
-    for each, beads in zip(texts, align(documents), strict=True):
-        some = [_found(each, bead, threshold, turned=turned) for bead in beads]
-        count = sum(not one.fault for one in some)
-        line = f"{each.files[0]} + {each.files[1]}: {counted(count, 'pair')} of {len(each.source):,} and "
-        line += f"{counted(len(each.target), 'sentence')}"
-        if count < FEW * max(min(len(each.source), len(each.target)), 1):
+    results = []
+    for files, beads in zip(texts, align(documents), strict=True):
+        of_files = [_found(files, bead, threshold, turned=turned) for bead in beads]
+        count = sum(not result.fault for result in of_files)
+        line = f"{files.files[0]} + {files.files[1]}: {counted(count, 'pair')} of {len(files.source):,} and "
+        line += f"{counted(len(files.target), 'sentence')}"
+        if count < FEW * max(min(len(files.source), len(files.target)), 1):
             line += "; warning: so few that these may be two different texts"
         say(line)
-        found += some
-    return found
+        results += of_files
+    return results
 
 
 UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair, below the --threshold"
@@ -210,8 +210,8 @@ def _found(texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> Found
         begins, counts = begins[::-1], counts[::-1]
     ours = texts.source[begins[0] : begins[0] + counts[0]]
     theirs = texts.target[begins[1] : begins[1] + counts[1]]
-    source, target = (" ".join(each.text for each in some) for some in (ours, theirs))
-    place = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
+    source, target = (" ".join(sentence.text for sentence in sentences) for sentences in (ours, theirs))
+    start = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
     target_place = f"{texts.files[1]}:{theirs[0].line}" if theirs else ""
     fault = UNPAIRED if not bead.pairs else UNSURE if bead.confidence < threshold else ""
-    return Found(Pair(source, target, str(place[0]), place[1]), target_place, round(bead.confidence, 3), fault)
+    return Found(Pair(source, target, str(start[0]), start[1]), target_place, round(bead.confidence, 3), fault)

@@ -1,7 +1,7 @@
 """The best sequence of beads through two texts, by dynamic programming.
 
 A bead is a pair of sentences, a sentence without translation, or two sentences of one side with one of the other. Its
-score is the logarithm of the prior probability of its kind, that of its lengths (Gale and Church 1993, "A Program for
+score is the logarithm of the probabilities of its kind and of its lengths (Gale and Church 1993, "A Program for
 Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from matched words: of all that the words of
 its sentences are worth, `Evidence.even` is as probable in a translation as elsewhere; more speaks for the bead, less
 against it.
@@ -112,14 +112,16 @@ def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
         chosen[end, reached > row + 1e-9] = SKIPS
         best[end] = np.maximum(row, reached)
     beads = []
-    here, there = sources, targets
-    while here or there:
-        kind = KINDS[chosen[here, there]]
+    source_end, target_end = sources, targets
+    while source_end or target_end:
+        kind = KINDS[chosen[source_end, target_end]]
         score, share = 0.0, 0.0
         if all(kind):
-            score, share = (float(each[there - kind[1]]) for each in _gains(source, target, evidence, here, kind))
-        here, there = here - kind[0], there - kind[1]
-        beads.append(Bead(here, there, kind, score, share))
+            score, share = (
+                float(values[target_end - kind[1]]) for values in _gains(source, target, evidence, source_end, kind)
+            )
+        source_end, target_end = source_end - kind[0], target_end - kind[1]
+        beads.append(Bead(source_end, target_end, kind, score, share))
     return beads[::-1]
 
 
@@ -131,7 +133,7 @@ def excess(beads: list[Bead], evidence: Evidence, source: Text, target: Text, st
         return np.zeros(0)
     sources, targets = pairs.T
     shares = []
-    for some in (targets, np.roll(targets, -step)):
-        matched = evidence.of_targets[sources, some] + evidence.of_sources[sources, some]
-        shares.append(matched / np.maximum(source.totals[sources] + target.totals[some], 1e-9))
+    for others in (targets, np.roll(targets, -step)):
+        matched = evidence.of_targets[sources, others] + evidence.of_sources[sources, others]
+        shares.append(matched / np.maximum(source.totals[sources] + target.totals[others], 1e-9))
     return np.asarray(shares[0] - shares[1], dtype=np.float64)

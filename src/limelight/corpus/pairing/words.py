@@ -59,8 +59,8 @@ def usable(worth: Numbers, words: Mapping[str, int], matched: Sequence[int]) -> 
 
 def equal_words(source: Mapping[str, int], target: Mapping[str, int]) -> Matches:
     """The words that are written alike on both sides, also in translations."""
-    found = {number: target.get(word.removeprefix(TRANSLATED)) for word, number in source.items()}
-    return {number: {other: 1.0} for number, other in found.items() if other is not None}
+    equal = {number: target.get(word.removeprefix(TRANSLATED)) for word, number in source.items()}
+    return {number: {other: 1.0} for number, other in equal.items() if other is not None}
 
 
 def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Matches) -> Matches:
@@ -74,21 +74,21 @@ def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Ma
     ours, theirs = np.divmod(forward.keys, targets)
     weights = np.minimum(1.0, 2 * np.sqrt(forward.probabilities * backward.of(theirs * sources + ours)))
     kept = (weights >= MIN_WEIGHT) & (ours < sources) & (forward.counts >= MIN_MET)
-    found: dict[int, dict[int, float]] = {}
-    for one, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
-        found.setdefault(one, {})[other] = weight
-    for one, same in equal.items():
-        found[one] = {**found.get(one, {}), **same}
-    return found
+    matches: dict[int, dict[int, float]] = {}
+    for word, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
+        matches.setdefault(word, {})[other] = weight
+    for word, same in equal.items():
+        matches[word] = {**matches.get(word, {}), **same}
+    return matches
 
 
 def turned(matches: Matches) -> Matches:
     """The source words that each target word matches."""
-    found: dict[int, dict[int, float]] = {}
-    for one, others in matches.items():
+    sources: dict[int, dict[int, float]] = {}
+    for word, others in matches.items():
         for other, weight in others.items():
-            found.setdefault(other, {})[one] = weight
-    return found
+            sources.setdefault(other, {})[word] = weight
+    return sources
 
 
 def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, worth: Numbers) -> Floats:
@@ -111,8 +111,8 @@ def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, wort
 
 def log_tail(deltas: Numbers) -> Numbers:
     """log(2 (1 - Phi(delta))), from a table in steps of 1/20."""
-    found: Numbers = _TAILS[np.minimum(deltas * _STEP, len(_TAILS) - 1).astype(np.int64)]
-    return found
+    tails: Numbers = _TAILS[np.minimum(deltas * _STEP, len(_TAILS) - 1).astype(np.int64)]
+    return tails
 
 
 _STEP, _MAX_DELTA = 20, 8
