@@ -214,13 +214,14 @@ def calibrate(shipped: Path, text: Path) -> dict[str, float]:
                 found.setdefault(Direction(*direction), []).extend(pairs_of(text, register, part, direction))
     if sum(map(len, parts[0].values())) < MIN_PAIRS:
         return {}
-    return learn_confidence(shipped, parts[0], test=parts[1])[1]
+    return learn_confidence(load_translator(shipped), parts[0], test=parts[1])[1]
 
 
 def align(shipped: Path, text: Path) -> None:
     """The heads that align words, chosen on development sentences of the first register."""
     everyday = REGISTERS[0]
-    learn_alignment(shipped, {Direction(*each): pairs_of(text, everyday, "dev", each) for each in everyday.directions})
+    pairs = {Direction(*each): pairs_of(text, everyday, "dev", each) for each in everyday.directions}
+    learn_alignment(load_translator(shipped), pairs)
 
 
 def tests_of(data: Path, text: Path) -> dict[tuple[str, str], list[Pair]]:

@@ -98,16 +98,20 @@ def calibrate(
         for some in (given, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
     device = machine.begin()
+    import torch
+
+    from limelight.pipelines.load import load_translator
     from limelight.training.complete import described, learn_alignment, learn_confidence
     from limelight.training.tasks.translation import valid_pairs
 
     learned_from, tested_on = (valid_pairs(data.model_copy(update={"valid": some}), pairs) for some, pairs in texts)
-    file, errors = learn_confidence(folders[0], learned_from, test=tested_on, device=device)
+    translator = load_translator(folders[0], device, threads=torch.get_num_threads())
+    file, errors = learn_confidence(translator, learned_from, test=tested_on)
     for name, error in errors.items():
         typer.echo(f"expected calibration error, {name or 'test'}: {error:.3f}")
     wrote(file)
     try:
-        file, heads, agreement = learn_alignment(folders[0], learned_from, device=device)
+        file, heads, agreement = learn_alignment(translator, learned_from)
     except UserError as error:
         return note(f"no heads were chosen: {error}")
     typer.echo(f"heads that align words: {described(heads)}; agreement {agreement:.3f}")

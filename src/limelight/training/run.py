@@ -30,7 +30,7 @@ from limelight.training.distributed import Group, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
-from limelight.training.optimization.optimizer import make_optimizer
+from limelight.training.optimization.optimizer import freeze, make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, deterministic_kernels
 from limelight.training.parent import (
     PARENT,
@@ -223,9 +223,11 @@ def _set_up(
     if slow := slow_precision(training.precision, device):
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
-    sums = GradientSum([each for each in model.parameters() if each.requires_grad]) if group.size > 1 else None
+    freeze(model, training.freeze)
+    trained = [each for each in model.parameters() if each.requires_grad]
+    sums = GradientSum(trained) if group.size > 1 else None
     arrived = _allow_signals if sums is None else sums.arrived
-    for parameter in model.parameters():
+    for parameter in trained:
         parameter.register_post_accumulate_grad_hook(arrived)
     optimizer = make_optimizer(model, training)
     task = build_task(config, prepared, model)
@@ -237,10 +239,11 @@ def _set_up(
         if isinstance(prepared, Prepared):
             for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
                 report.say(line)
+    frozen = f" ({', '.join(training.freeze)} frozen)" if training.freeze else ""
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
-        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, {precision} on {device}"
-        + (f", {group.size} processes" if group.size > 1 else "")
+        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters{frozen}, {task.amount}, "
+        f"{precision} on {device}" + (f", {group.size} processes" if group.size > 1 else "")
     )
     if task.measured_by:
         report.say(f"BLEU and chrF in validation: {task.measured_by}")
