@@ -92,7 +92,9 @@ _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
 _BRACKETS = ("()", "[]", "{}", "<>", "**", ("**", "**"), "``", "__", "‘’")
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEAR = {
-    key: row[max(0, place - 1) : place] + row[place + 1 : place + 2] for row in _ROWS for place, key in enumerate(row)
+    key: row[max(0, column - 1) : column] + row[column + 1 : column + 2]
+    for row in _ROWS
+    for column, key in enumerate(row)
 }
 """The adjacent keys of each key."""
 
@@ -138,28 +140,28 @@ def augment(
         rate = rates.get(name, 0.0)
         return (rate > 0 or name not in LATER) and random.random() < rate
 
-    def augmented(place: int) -> Augmented:
-        parts = [place]
+    def augmented(row: int) -> Augmented:
+        parts = [row]
         if drawn("join"):
-            following = range(place, min(place + random.randint(2, MAX_JOINED), len(pairs)))
-            parts = [other for other in following if joinable[other] == joinable[place]]
+            following = range(row, min(row + random.randint(2, MAX_JOINED), len(pairs)))
+            parts = [other for other in following if joinable[other] == joinable[row]]
         texts = [pairs[part] for part in parts]
-        found = Augmented(pairs[place]).changed("join", _joined(texts))
-        has_own = has_marks(found.pair.source)  # characters of the corpus, not marks
+        result = Augmented(pairs[row]).changed("join", _joined(texts))
+        has_own = has_marks(result.pair.source)  # characters of the corpus, not marks
         marks = {name: drawn(name) for name in ALIGNED}
         if any(marks.values()):
             alignment = joined_alignment(texts, [alignment_of(part) for part in parts])
             if marks.pop("emphasis"):
-                found = found.changed("emphasis", _emphasis(found.pair, alignment, random))
+                result = result.changed("emphasis", _emphasis(result.pair, alignment, random))
             if any(marks.values()):
-                pair, applied = place_marks(found.pair, alignment, random, **marks)
-                found = found._replace(pair=pair, applied=found.applied + applied)
+                pair, applied = place_marks(result.pair, alignment, random, **marks)
+                result = result._replace(pair=pair, applied=result.applied + applied)
         for name, change in changes.items():
             if not (name in TAGGING and has_own) and drawn(name):
-                found = found.changed(name, change(found.pair, languages[place], random))
-        return found
+                result = result.changed(name, change(result.pair, languages[row], random))
+        return result
 
-    return [augmented(place) for place in range(len(pairs))]
+    return [augmented(row) for row in range(len(pairs))]
 
 
 def _joined(pairs: Sequence[Sides]) -> Sides:
@@ -268,10 +270,10 @@ def signs(pair: Sides, _languages: Languages, random: Random) -> Sides:
 
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Add the same string at the beginning or the end of both sides; sometimes it replaces both sides."""
-    what, kind = invented_insert(random), random.randrange(8)
+    insert, kind = invented_insert(random), random.randrange(8)
     if kind == 0 and not any(map(has_marks, pair)):
-        return Sides(what, what)
-    return _between(pair, f"{what} ", "") if kind == 1 else _between(pair, "", f" {what}")
+        return Sides(insert, insert)
+    return _between(pair, f"{insert} ", "") if kind == 1 else _between(pair, "", f" {insert}")
 
 
 def lists(pair: Sides, _languages: Languages, random: Random) -> Sides:
@@ -285,7 +287,7 @@ def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
 
 
 def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
-    """Put both sides in quotation marks: those of their languages, or straight ones."""
+    """Put both sides in the quotation marks of their languages, or in straight ones."""
     straight = random.random() < 0.5
     marks = [('"', '"') if straight else _QUOTES.get(language, _QUOTES["en"]) for language in languages]
     return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
@@ -327,13 +329,13 @@ def formality(pair: Sides, languages: Languages, _random: Random) -> Sides:
 
 def _mistyped(word: str, random: Random) -> str:
     """Swap two adjacent letters, or drop or double one letter, or type an adjacent key in its place."""
-    place = random.randrange(len(word) - 1)
-    before, letter, after = word[:place], word[place], word[place + 1 :]
+    position = random.randrange(len(word) - 1)
+    before, letter, after = word[:position], word[position], word[position + 1 :]
     kind = random.randrange(4)
     if kind == 0:
         return before + after[0] + letter + after[1:]
     if kind == 1:
-        return before + after if place else word[:-1]
+        return before + after if position else word[:-1]
     if kind == 2:
         return before + letter * 2 + after
     near = _NEAR.get(letter.lower())

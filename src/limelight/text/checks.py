@@ -13,7 +13,7 @@ from typing import NamedTuple
 from limelight.text.marking import MARK
 
 SHORT, LONG = 0.3, 3.0
-"""Bounds for the ratio of the tokens of a translation to those of its source."""
+"""Bounds for the ratio of the tokens of a translation to the tokens of its source."""
 FEW = 10
 """Tolerance in tokens, added to the bounds: short texts vary most."""
 
@@ -143,6 +143,6 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
         both = word.lower(), word.lower().capitalize()
         return min(both, key=lambda each: (len(ids := encode(each)), max(ids, default=0)))
 
-    found = LETTERS.sub(better, text)
-    first = next((place for place, letter in enumerate(found) if letter.isalpha()), 0)
-    return found[:first] + found[first : first + 1].upper() + found[first + 1 :]
+    recased_text = LETTERS.sub(better, text)
+    first = next((position for position, letter in enumerate(recased_text) if letter.isalpha()), 0)
+    return recased_text[:first] + recased_text[first : first + 1].upper() + recased_text[first + 1 :]

@@ -41,8 +41,8 @@ def encoding_damage(text: str) -> str:
         return ""
     without = _ADDRESS.sub(" ", text)
     for sign in _SIGNS:
-        if found := sign.search(without):
-            return found[0]
+        if match := sign.search(without):
+            return match[0]
     return ""
 
 
@@ -108,7 +108,7 @@ def clean(
 
     Args:
         max_characters: maximum length of the longer side.
-        max_length_ratio: maximum ratio of the characters of the longer side to those of the shorter; not applied if
+        max_length_ratio: maximum ratio of the lengths of the longer and the shorter side, in characters; not applied if
             both sides have fewer than 20 characters.
         drop_duplicates: keep only the first of equal pairs. An 8-byte hash is stored for each pair (about 70 bytes of
             memory). The probability of a collision among n pairs is about n^2 / 2^65: 3e-8 for a million pairs; a

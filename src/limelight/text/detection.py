@@ -65,13 +65,13 @@ class LanguageDetector:
         """The probability of each language, the most probable first; uniform if no character is in the alphabet. What
         they lack to 1 is the probability of any other language."""
         sums, count = self._sums(text)
-        found = _softmax(np.append(sums, count * self.other if count else -np.inf) / self.temperature)[:-1]
-        order = np.argsort(-found, kind="stable")
-        return {self.languages[each]: float(found[each]) for each in order}
+        values = _softmax(np.append(sums, count * self.other if count else -np.inf) / self.temperature)[:-1]
+        order = np.argsort(-values, kind="stable")
+        return {self.languages[number]: float(values[number]) for number in order}
 
     def _sums(self, text: str) -> tuple[npt.NDArray[np.float64], int]:
         """The log-probability of a text in each language, and its number of n-grams."""
-        known = "".join(each if each in self.alphabet else " " for each in text.lower())
+        known = "".join(character if character in self.alphabet else " " for character in text.lower())
         hashes = list(_hashes(known))
         return -STEP * self.scores[:, hashes].sum(axis=1, dtype=np.float64), len(hashes)
 
@@ -89,17 +89,17 @@ def learn_detector(texts: Mapping[str, Sequence[str]]) -> LanguageDetector:
     counts = np.full((len(texts), BUCKETS), SMOOTHING)
     held_out: list[tuple[int, str]] = []
     characters: Counter[str] = Counter()
-    for number, some in enumerate(texts.values()):
-        chosen = random.sample(some, MAX_TEXTS) if len(some) > MAX_TEXTS else some
-        for place, text in enumerate(chosen):
+    for number, of_language in enumerate(texts.values()):
+        chosen = random.sample(of_language, MAX_TEXTS) if len(of_language) > MAX_TEXTS else of_language
+        for row, text in enumerate(chosen):
             characters.update(text.lower())
-            if place % HELD_OUT == HELD_OUT - 1:
+            if row % HELD_OUT == HELD_OUT - 1:
                 held_out.append((number, _part(text, WORDS[len(held_out) % len(WORDS)], random)))
             else:
                 np.add.at(counts[number], list(_hashes(text)), 1)
     logarithms = np.log(counts / counts.sum(axis=1, keepdims=True))
     scores = np.clip(np.round(-logarithms / STEP), 0, 255).astype(np.uint8)
-    alphabet = frozenset(each for each, count in characters.items() if count >= RARE)
+    alphabet = frozenset(character for character, count in characters.items() if count >= RARE)
     return _calibrated(LanguageDetector(tuple(texts), scores, TEMPERATURES[-1], alphabet), held_out)
 
 
@@ -109,11 +109,11 @@ def _calibrated(detector: LanguageDetector, held_out: Sequence[tuple[int, str]])
     if not held_out:
         return detector
     right = np.array([number for number, _ in held_out])
-    found = [detector._sums(text) for _, text in held_out]
-    sums, rows = np.stack([each for each, _ in found]), np.arange(len(right))
+    results = [detector._sums(text) for _, text in held_out]
+    sums, rows = np.stack([of_text for of_text, _ in results]), np.arange(len(right))
     counts, own = (
         np.bincount(right, values, minlength=len(detector.languages))
-        for values in ([count for _, count in found], sums[rows, right])
+        for values in ([count for _, count in results], sums[rows, right])
     )
 
     def loss(temperature: float) -> float:
@@ -149,5 +149,5 @@ def _part(text: str, count: int, random: Random) -> str:
 
 def _softmax(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     raised = np.exp(sums - sums.max(axis=-1, keepdims=True))
-    found: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
-    return found
+    shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
+    return shares

@@ -31,12 +31,12 @@ def form_of_address(text: str, language: str, source: str = "") -> str:
     there if the `source` has the second person.
     """
     is_asked = not _words()["you"].isdisjoint(_WORD.findall(source.lower()))
-    found, end = set[str](), 0
+    forms, end = set[str](), 0
     for word in _WORD.finditer(text):
         begins = not end or not _ENDS.isdisjoint(text[end : word.start()])
         for form in FORMALITY_MARKS:
             words = _words().get(f"{normal_code(language)} {form}", frozenset())
             if word[0].lower() in words or (word[0] in words and (is_asked or not begins)):
-                found.add(form)
+                forms.add(form)
         end = word.end()
-    return found.pop() if len(found) == 1 else ""
+    return forms.pop() if len(forms) == 1 else ""

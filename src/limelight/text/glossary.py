@@ -30,7 +30,7 @@ MIN_STEM = 3
 MIN_TARGET_STEM = 4
 """Minimum letters that the forms of a target word have in common."""
 _TYPOGRAPHIC = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
-"""Apostrophes and hyphens of typesetting, which are equal to those of the keyboard."""
+"""Apostrophes and hyphens of typesetting, which are equal to the signs of the keyboard."""
 
 
 class Term(NamedTuple):
@@ -75,14 +75,14 @@ class Endings:
             if word.casefold().endswith(old):
                 yield word[: len(word) - len(old)] + new
 
-    def is_form(self, there: str, word: str) -> bool:
+    def is_form(self, term_word: str, word: str) -> bool:
         """Whether a word of a text is this word, perhaps with an ending."""
         is_abbreviation = word.isupper() and len(word) > 1
-        if is_abbreviation and not there.startswith(word):
+        if is_abbreviation and not term_word.startswith(word):
             return False
         is_noun = self.capital is not self.lower and word[:1].isupper()
-        may_end = is_abbreviation or (len(word) >= MIN_STEM and (there[:1].isupper() or not is_noun))
-        plain = there.casefold()
+        may_end = is_abbreviation or (len(word) >= MIN_STEM and (term_word[:1].isupper() or not is_noun))
+        plain = term_word.casefold()
         return plain == word.casefold() or (may_end and plain in map(str.casefold, self.forms(word)))
 
 
@@ -123,25 +123,25 @@ class Glossary:
         an ending of the language; words that are in capitals in a term have to be in capitals in the text."""
         text = text.translate(_TYPOGRAPHIC)
         words = word_spans(text)
-        found, place = list[Match](), 0
-        while place < len(words):
-            match = self._at(text, words[place:])
+        matches, start = list[Match](), 0
+        while start < len(words):
+            match = self._at(text, words[start:])
             if match is None:
-                place += 1
+                start += 1
             else:
-                found.append(match)
-                place += sum(begin < match.end for begin, _ in words[place:])
-        return found
+                matches.append(match)
+                start += sum(begin < match.end for begin, _ in words[start:])
+        return matches
 
     def _at(self, text: str, words: Sequence[tuple[int, int]]) -> Match | None:
         """The term that begins with the first of some words of a text."""
         for first in self._endings.bases(text[slice(*words[0])]):
             for several, term in self._by_first.get(first, ()):
                 spans = words[: len(several)]
-                there = (text[begin:end] for begin, end in spans)
+                words_of_text = (text[begin:end] for begin, end in spans)
                 if (
                     len(spans) == len(several)
-                    and all(map(self._endings.is_form, there, several))
+                    and all(map(self._endings.is_form, words_of_text, several))
                     and _adjoin(text, spans)
                 ):
                     return Match(spans[0][0], spans[-1][1], term)
@@ -157,43 +157,43 @@ def find_used(target: str, text: str) -> list[str]:
     """The words of a text that are a form of a target term, at each place: with another ending, in another case, or at
     the end of a compound. In `target`, `|` separates forms that the glossary lists."""
     plain = text.translate(_TYPOGRAPHIC)
-    there = word_spans(text)
+    word_places = word_spans(text)
     forms = [words for form in target.translate(_TYPOGRAPHIC).casefold().split("|") if (words := words_of(form))]
 
-    def begins(words: Sequence[str], place: int) -> bool:
-        spans = there[place : place + len(words)]
+    def begins(words: Sequence[str], start: int) -> bool:
+        spans = word_places[start : start + len(words)]
         same = (_is_form(word, plain[begin:end].casefold()) for word, (begin, end) in zip(words, spans, strict=False))
         return len(spans) == len(words) and all(same)
 
-    found, place = list[str](), 0
-    while place < len(there):
-        size = next((len(words) for words in forms if begins(words, place)), 0)
+    used, start = list[str](), 0
+    while start < len(word_places):
+        size = next((len(words) for words in forms if begins(words, start)), 0)
         if size:
-            found.append(text[there[place][0] : there[place + size - 1][1]])
-        place += size or 1
-    return found
+            used.append(text[word_places[start][0] : word_places[start + size - 1][1]])
+        start += size or 1
+    return used
 
 
 def forms_of(target: str, language: str) -> list[str]:
     """Possible forms of a target term: as in the glossary, and with endings of the language. Some of these are not
     words; the model's probabilities decide among them."""
     forms, endings = target.split("|"), Endings(language)
-    return list(dict.fromkeys([*forms, *(each for form in forms for each in endings.forms(form))]))
+    return list(dict.fromkeys([*forms, *(inflected for form in forms for inflected in endings.forms(form))]))
 
 
 def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
     """The terms in a marked text that do not contain a placeholder."""
-    found = glossary.find(text) if glossary is not None else []
-    return tuple(match for match in found if not MARK.search(text, match.begin, match.end))
+    matches = glossary.find(text) if glossary is not None else []
+    return tuple(match for match in matches if not MARK.search(text, match.begin, match.end))
 
 
 def with_terms(text: str, terms: Sequence[Match]) -> str:
     """The marked text with target forms after its terms."""
-    parts, place = list[str](), 0
+    parts, position = list[str](), 0
     for begin, end, term in terms:
-        parts += [text[place:begin], annotated(text[begin:end], term.target.split("|")[0])]
-        place = end
-    return "".join([*parts, text[place:]])
+        parts += [text[position:begin], annotated(text[begin:end], term.target.split("|")[0])]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
@@ -231,15 +231,15 @@ def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[
     return phrases
 
 
-def _is_form(word: str, found: str) -> bool:
+def _is_form(word: str, other: str) -> bool:
     """Whether a word is another one with another ending of up to two letters, or a compound that ends or begins with
     it."""
-    plain, there = _folded(word), _folded(found)
+    plain, plain_other = _folded(word), _folded(other)
     stem = plain[: max(MIN_TARGET_STEM, len(plain) - 2)]
-    is_compound = len(plain) > MIN_TARGET_STEM and (there.startswith(plain) or there.endswith(plain))
-    return is_compound or (there.startswith(stem) and len(there) <= len(plain) + 2)
+    is_compound = len(plain) > MIN_TARGET_STEM and (plain_other.startswith(plain) or plain_other.endswith(plain))
+    return is_compound or (plain_other.startswith(stem) and len(plain_other) <= len(plain) + 2)
 
 
 def _folded(text: str) -> str:
     """Without accents and umlauts, in which inflected forms may differ."""
-    return "".join(each for each in normalize("NFD", text) if not combining(each))
+    return "".join(character for character in normalize("NFD", text) if not combining(character))

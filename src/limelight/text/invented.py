@@ -67,16 +67,16 @@ def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
         random.choice(_PARTS["currencies"]),
         random.random() < 0.5,
     )
-    found = []
+    quantities = []
     for language in languages:
         number, is_first = written(value, language), NOTATIONS.get(normal_code(language), SPACED).currency_first
         if kind == 2:
-            found.append(f"{sign}{number} {unit}")
+            quantities.append(f"{sign}{number} {unit}")
         elif kind == 3:
-            found.append(f"{currency}{number}" if is_first else f"{number} {currency}")
+            quantities.append(f"{currency}{number}" if is_first else f"{number} {currency}")
         else:
-            found.append(f"{sign}{number}%" if is_first and is_close else f"{sign}{number} %")
-    return found
+            quantities.append(f"{sign}{number}%" if is_first and is_close else f"{sign}{number} %")
+    return quantities
 
 
 def invented_sign(random: Random) -> str:

@@ -21,7 +21,7 @@ WORD = re.compile(r"[^\W\d_]+")
 MIN_LETTERS, MIN_WORDS = 200, 150
 """Minimum size of a sample."""
 DOMINANT, KANA = 0.8, 0.2
-"""Minimum share of letters of one script for which a sample is said to be in it; that of kana in Japanese."""
+"""Minimum share of letters of one script for which a sample is said to be in it; for Japanese, of kana."""
 PER_WORD, MAX_SHARE = 0.8, 0.05
 """Minimum log-likelihood ratio for each word of a sample (most text has 1 to 3), and the share of its words that counts
 of one word: one alone may be a name, or part of a code."""
@@ -54,8 +54,8 @@ def contradiction(texts: Sequence[str], language: str) -> str:
     scripts, own = _scripts_in("".join(texts)), scripts_of(code)
     if own and scripts.total() >= MIN_LETTERS:
         script, count = scripts.most_common(1)[0]
-        if {code, found := _by_script(scripts)} == {"ja", "zh"}:
-            return f"looks like {found}"
+        if {code, language_of_script := _by_script(scripts)} == {"ja", "zh"}:
+            return f"looks like {language_of_script}"
         if script not in own and count >= DOMINANT * scripts.total():
             return f"is in {script.capitalize()} script"
     best = _by_words(texts, code) if code in function_words() else ""
@@ -87,7 +87,7 @@ def _by_words(texts: Sequence[str], rival: str = "") -> str:
     total, most = words.total(), MAX_SHARE * words.total()
     evidence = _evidence({word: min(count, most) for word, count in words.items()})
     best, *others = sorted(evidence, key=evidence.__getitem__, reverse=True)
-    rival = rival or next(each for each in others if not _are_near(best, each))
+    rival = rival or next(other for other in others if not _are_near(best, other))
     is_sure = total >= MIN_WORDS and evidence[best] - evidence[rival] >= PER_WORD * total
     return best if is_sure and not _are_near(best, rival) else ""
 
@@ -106,11 +106,11 @@ def _words(text: str) -> list[str]:
 
 def _evidence(words: Mapping[str, float]) -> dict[str, float]:
     """The log-likelihood of words and how often they occur in each language, up to a constant."""
-    found, common = dict.fromkeys((*function_words(), *_alphabets()), 0.0), _common_words()
+    evidence, common = dict.fromkeys((*function_words(), *_alphabets()), 0.0), _common_words()
     for word, count in words.items():
         for code, gain in common.get(word, ()):
-            found[code] += count * gain
-    return found
+            evidence[code] += count * gain
+    return evidence
 
 
 @cache
@@ -131,7 +131,7 @@ def foreign_language(text: str, known: Collection[str]) -> str:
 def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
     """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one.
     Without known languages, as in a model whose languages have no names, nothing is foreign."""
-    own = {normal_code(each) for each in known}
+    own = {normal_code(language) for language in known}
     if not own:
         return "", 0.0
     if other := _other_script(text, own):
@@ -141,7 +141,7 @@ def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
         return "", 0.0
     words = _words(text)
     scores = {code: score for code, score in _evidence(Counter(words)).items() if code in alphabets}
-    special = {each for each in normalize("NFC", text.lower()) if each in "¿¡" or _is_special(each)}
+    special = {character for character in normalize("NFC", text.lower()) if character in "¿¡" or _is_special(character)}
     for code, alphabet in alphabets.items():
         scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
     ours = max(scores.pop(code) for code in own)
@@ -171,14 +171,14 @@ def _is_special(letter: str) -> bool:
 
 @cache
 def alphabet_of(language: str) -> frozenset[str]:
-    """The lower-case letters of a language beside those of English; without a table of it, those of all languages."""
+    """The lower-case letters of a language that English does not have; without a table, the letters of all languages."""
     alphabets = _alphabets()
     return alphabets.get(normal_code(language), frozenset[str]().union(*alphabets.values()))
 
 
 @cache
 def _alphabets() -> dict[str, frozenset[str]]:
-    """The letters of each language beside those of English."""
+    """The letters of each language that English does not have."""
     return {code: frozenset(letters.strip()) for code, letters in read_table("letters.txt")}
 
 
@@ -186,12 +186,12 @@ def _alphabets() -> dict[str, frozenset[str]]:
 def _common_words() -> dict[str, list[tuple[str, float]]]:
     """Word -> the languages in which it is common, each with the logarithm of how common, compared with `UNLISTED`.
     A single letter of English is none: they are too frequent in names, formulas and options."""
-    found: dict[str, list[tuple[str, float]]] = {}
+    gains: dict[str, list[tuple[str, float]]] = {}
     tables = {code: list(words) for code, words in function_words().items()}
     for code, further in read_table("common_words.txt"):
         tables.setdefault(code, []).extend(further.split())
     for code, words in tables.items():
         for rank, word in enumerate(dict.fromkeys(words)):
             if len(word) > 1 or word > "\x7f":
-                found.setdefault(word, []).append((code, math.log(max(LEAST, 0.3 / (rank + 8)) / UNLISTED)))
-    return found
+                gains.setdefault(word, []).append((code, math.log(max(LEAST, 0.3 / (rank + 8)) / UNLISTED)))
+    return gains

@@ -52,7 +52,9 @@ def find_signs(text: str) -> Iterator[Span]:
     """Signs between spaces, without punctuation around them: an arrow, `&`, an emoji."""
     for match in _TOKEN.finditer(text):
         token = match[0].strip(_ENDS)
-        if all(map(_is_mark, token)) and any(category(each)[0] in "SP" and not _is_punctuation(each) for each in token):
+        if all(map(_is_mark, token)) and any(
+            category(character)[0] in "SP" and not _is_punctuation(character) for character in token
+        ):
             begin = text.index(token, match.start())
             yield begin, begin + len(token)
 
@@ -69,13 +71,13 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
         is_held: whether the vocabulary has tokens for a character.
         languages: the codes of the languages of the text and of its translation; empty if unknown.
     """
-    found = list[Span]()
+    spans = list[Span]()
     for match in () if text.isascii() else _UNIT.finditer(text):
-        if any(_is_unheld(each, is_held, languages) for each in normalize("NFC", match[0])):
-            adjoins = found and not text[found[-1][1] : match.start()].strip(" ")
-            begin = found.pop()[0] if adjoins else match.start()
-            found.append((begin, match.end()))
-    return found
+        if any(_is_unheld(character, is_held, languages) for character in normalize("NFC", match[0])):
+            adjoins = spans and not text[spans[-1][1] : match.start()].strip(" ")
+            begin = spans.pop()[0] if adjoins else match.start()
+            spans.append((begin, match.end()))
+    return spans
 
 
 def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
@@ -102,14 +104,16 @@ def changed_signs(source: str, output: str) -> tuple[str, ...]:
     """The symbols that an output has more or less often than its source. Signs beside numbers are not compared: they
     may be words, or are placeholders."""
     was, now = Counter(_symbols(source)), Counter(_symbols(output))
-    return tuple(sorted(each for each in was.keys() | now.keys() if was[each] != now[each]))
+    return tuple(sorted(sign for sign in was.keys() | now.keys() if was[sign] != now[sign]))
 
 
 def _symbols(text: str) -> Iterator[str]:
     for match in _NO_WORD.finditer(text):
-        place = match.start()
+        position = match.start()
         sign = normalize("NFKC", match[0]) if match[0] >= "\uff00" else match[0]
         if sign in _OF_CODE or (len(sign) == 1 and category(sign) in ("So", "Sm", "Sc")):
-            beside = f"{text[max(0, place - 2) : place].strip()[-1:]}{text[place + 1 : place + 3].strip()[:1]}"
+            beside = (
+                f"{text[max(0, position - 2) : position].strip()[-1:]}{text[position + 1 : position + 3].strip()[:1]}"
+            )
             if not any(map(str.isnumeric, beside)):
                 yield sign

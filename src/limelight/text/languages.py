@@ -26,13 +26,13 @@ class _Names(NamedTuple):
 
 @cache
 def _names() -> _Names:
-    found = _Names({}, {}, {})
+    languages = _Names({}, {}, {})
     for code, row in read_table("languages.txt"):
         names, _, codes = row.partition("|")
-        found.english[code], *_ = several = [name.strip() for name in names.split("/")]
-        found.code_of_name.update((name.lower(), code) for name in several)
-        found.code_of_code.update(dict.fromkeys(codes.split(), code))
-    return found
+        languages.english[code], *_ = several = [name.strip() for name in names.split("/")]
+        languages.code_of_name.update((name.lower(), code) for name in several)
+        languages.code_of_code.update(dict.fromkeys(codes.split(), code))
+    return languages
 
 
 def english_names() -> dict[str, str]:

@@ -121,11 +121,11 @@ _BEFORE, _IN_PLACE, _AT_END = 500, 600, 1000
 
 
 def _edited(text: str, edits: Sequence[_Edit]) -> str:
-    parts, place = list[str](), 0
+    parts, position = list[str](), 0
     for edit in sorted(edits, key=lambda each: (each.begin, each.order)):
-        parts += [text[place : edit.begin], edit.text]
-        place = edit.end
-    return "".join([*parts, text[place:]])
+        parts += [text[position : edit.begin], edit.text]
+        position = edit.end
+    return "".join([*parts, text[position:]])
 
 
 class _Draft:
@@ -173,11 +173,11 @@ class _Draft:
         words = self._words[side]
         return words[span[0]][0], words[span[1]][1]
 
-    def insert(self, found: tuple[Span, Span], order: float, *texts: str, after: bool) -> None:
+    def insert(self, phrase: tuple[Span, Span], order: float, *texts: str, after: bool) -> None:
         """Insert a text for each side before or after a phrase."""
-        for side, (span, text) in enumerate(zip(found, texts, strict=True)):
-            place = self.place(side, span)[after]
-            self.edits[side].append(_Edit(place, place, order, text))
+        for side, (span, text) in enumerate(zip(phrase, texts, strict=True)):
+            position = self.place(side, span)[after]
+            self.edits[side].append(_Edit(position, position, order, text))
 
     def insert_at_ends(self, before: str, after: str) -> None:
         """Insert text before and after both sides, outside of earlier insertions there."""
@@ -188,9 +188,9 @@ class _Draft:
                 _Edit(len(text), len(text), _AT_END + self._outer, after),
             ]
 
-    def is_sure(self, found: tuple[Span, Span]) -> bool:
+    def is_sure(self, phrase: tuple[Span, Span]) -> bool:
         """Whether all words of a phrase and of its target phrase have a sure link."""
-        return all({*range(first, last + 1)} <= sure for sure, (first, last) in zip(self._sure, found, strict=True))
+        return all({*range(first, last + 1)} <= sure for sure, (first, last) in zip(self._sure, phrase, strict=True))
 
     def is_common(self, side: int, span: Span) -> bool:
         """Whether all words of a span are among the most frequent ones."""
@@ -222,45 +222,45 @@ class _Draft:
 
 def _replace(draft: _Draft, random: Random) -> None:
     """Replace a phrase by a mark, sometimes in brackets or quotes, or with another adjacent character."""
-    found = draft.find(random, longest=3)
-    mark = draft.new_marks(1) if found else []
-    if found and mark:
+    phrase = draft.find(random, longest=3)
+    mark = draft.new_marks(1) if phrase else []
+    if phrase and mark:
         opening, closing = random.choice(_WRAPS) if random.random() < 0.12 else ("", "")
-        for side, span in enumerate(found):
+        for side, span in enumerate(phrase):
             draft.edits[side].append(_Edit(*draft.place(side, span), _IN_PLACE, opening + mark[0] + closing))
-        draft.mark(found[0], is_open=False)
+        draft.mark(phrase[0], is_open=False)
 
 
 def _surround(draft: _Draft, random: Random) -> None:
     """Insert a mark before and after a phrase, as for an inline tag; sometimes around the whole text."""
     whole = random.random() < 0.1
-    found = None if whole else draft.find(random, longest=3, around=True)
-    marks = draft.new_marks(2) if whole or found else []
+    phrase = None if whole else draft.find(random, longest=3, around=True)
+    marks = draft.new_marks(2) if whole or phrase else []
     if whole and marks:
         draft.insert_at_ends(*marks)
-    elif found and marks:
-        length = found[0][1] - found[0][0] + 1
-        draft.insert(found, _BEFORE - length, marks[0], marks[0], after=False)
-        draft.insert(found, length, marks[1], marks[1], after=True)
-        draft.mark(found[0], is_open=True)
+    elif phrase and marks:
+        length = phrase[0][1] - phrase[0][0] + 1
+        draft.insert(phrase, _BEFORE - length, marks[0], marks[0], after=False)
+        draft.insert(phrase, length, marks[1], marks[1], after=True)
+        draft.mark(phrase[0], is_open=True)
 
 
 def _insert(draft: _Draft, random: Random) -> None:
     """Insert marks at the same place of both sides: at the beginning, at the end, before or after a phrase."""
-    found = draft.find(random, longest=2) if random.random() < 0.5 else None
-    if found is None:
+    phrase = draft.find(random, longest=2) if random.random() < 0.5 else None
+    if phrase is None:
         _insert_outside(draft, random)
         return
     code, glued, after = _code(draft, random), random.random() < 0.5, random.random() < 0.7
-    reach = found[0][1] - found[0][0] + 1.5  # outside marks around this phrase, inside those around longer ones
+    reach = phrase[0][1] - phrase[0][0] + 1.5  # outside marks around this phrase, inside those around longer ones
     texts = list[str]()
-    for side, span in enumerate(found):
+    for side, span in enumerate(phrase):
         last_letter = draft.pair[side][draft.place(side, (span[after], span[after]))[1] - 1]
         space = "" if glued or is_unspaced(last_letter) else " "
         texts.append(space + code if after else code + space)
     if code:
-        draft.insert(found, reach if after else _BEFORE - reach, *texts, after=after)
-    draft.mark(found[0], is_open=False)
+        draft.insert(phrase, reach if after else _BEFORE - reach, *texts, after=after)
+    draft.mark(phrase[0], is_open=False)
 
 
 def _insert_outside(draft: _Draft, random: Random) -> None:
@@ -279,18 +279,18 @@ def _annotate(draft: _Draft, random: Random) -> None:
     """Insert target forms after one to three content words or phrases of the source."""
     wanted = random.choices(_TERMS, _TERM_WEIGHTS)[0]
     for _ in range(TERM_ATTEMPTS):
-        found = draft.find(random, longest=2) if wanted else None
-        if found is None:
+        phrase = draft.find(random, longest=2) if wanted else None
+        if phrase is None:
             continue
-        begin, end = draft.place(1, found[1])
+        begin, end = draft.place(1, phrase[1])
         form = draft.pair.target[begin:end]
-        edges = [(side, (place, place)) for side in range(2) for place in found[side]]
+        edges = [(side, (position, position)) for side in range(2) for position in phrase[side]]
         common = any(draft.is_common(*edge) for edge in edges)
-        if common or not draft.is_sure(found) or not _PLAIN.fullmatch(form):
+        if common or not draft.is_sure(phrase) or not _PLAIN.fullmatch(form):
             continue
-        end = draft.place(0, found[0])[1]
+        end = draft.place(0, phrase[0])[1]
         draft.edits[0].append(_Edit(end, end, 0, annotated("", _other_form(form, draft.forms, random))))
-        draft.mark(found[0], is_open=False)
+        draft.mark(phrase[0], is_open=False)
         wanted -= 1
 
 

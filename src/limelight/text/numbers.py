@@ -118,19 +118,19 @@ class Dates(NamedTuple):
 
     def month(self, name: str) -> int:
         """The number of a month."""
-        return [each.casefold() for each in self.months].index(name.casefold()) + 1
+        return [month.casefold() for month in self.months].index(name.casefold()) + 1
 
 
 @cache
 def _dates() -> dict[str, Dates]:
     """The dates of each language in `data/dates.txt`: its code, its forms, of which the first one is written, and the
     months."""
-    found = dict[str, Dates]()
+    of_language = dict[str, Dates]()
     for code, values in read_table("dates.txt"):
         forms, months = values.strip().split(": ")
         names, several = tuple(months.split()), forms.split("|")
-        found[code] = Dates(names, several[0], tuple(_expression(each, names) for each in several))
-    return found
+        of_language[code] = Dates(names, several[0], tuple(_expression(form, names) for form in several))
+    return of_language
 
 
 def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
@@ -152,37 +152,37 @@ def find_numbers(text: str, language: str = "") -> tuple[Number, ...]:
     longest: a date with the name of a month before its day."""
     if not has_digits(text):
         return ()
-    code, found = normal_code(language), list[Number]()
+    code, numbers = normal_code(language), list[Number]()
     read = (_read(text, match, code) for match in _NUMBER.finditer(text))
     for number in sorted([*_named_dates(text, code), *read], key=lambda each: (each.begin, -each.end)):
-        if not found or number.begin >= found[-1].end:
-            found.append(number)
-    return tuple(found)
+        if not numbers or number.begin >= numbers[-1].end:
+            numbers.append(number)
+    return tuple(numbers)
 
 
 def _named_dates(text: str, language: str) -> Iterator[Number]:
     """The dates with the name of a month."""
     if (dates := _dates().get(language)) is None:
         return
-    for match in (each for form in dates.expressions for each in form.finditer(text)):
+    for match in (match for form in dates.expressions for match in form.finditer(text)):
         parts = [int(match["day"]), dates.month(match["month"]), *([int(match["year"])] if match["year"] else [])]
         yield Number(*match.span(), match[0], "named date", frozenset([tuple(sorted(parts))]))
 
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
-    kind, found, end = str(match.lastgroup), match[0], match.end()
-    parts, readings = tuple(map(int, re.findall(r"\d+", found))), set[Reading]()
+    kind, digits, end = str(match.lastgroup), match[0], match.end()
+    parts, readings = tuple(map(int, re.findall(r"\d+", digits))), set[Reading]()
     if kind == "time":
         half = _HALF_DAY.match(text, end) if NOTATIONS.get(language, _POINT).currency_first else None
         hour, minute = parts[0] % 12 + 12 * (half[1] in "pP") if half else parts[0], (*parts[1:], 0)[0]
         end = half.end() if half else end
         readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
-    elif kind == "plain" and len(found) <= MAX_DIGITS:
+    elif kind == "plain" and len(digits) <= MAX_DIGITS:
         scale = _SCALE.match(text, end)
-        readings = {value * _scaled(scale[0] if scale else "") for value in _values(found, language)}
+        readings = {value * _scaled(scale[0] if scale else "") for value in _values(digits, language)}
     else:
-        readings = {found.casefold(), tuple(sorted(parts))}
-    return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {found.casefold()}))
+        readings = {digits.casefold(), tuple(sorted(parts))}
+    return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {digits.casefold()}))
 
 
 def _values(text: str, language: str) -> Iterator[Fraction]:
@@ -200,7 +200,7 @@ def _value(digits: str, notation: Notation) -> Fraction | None:
     digits = digits.replace("٫", notation.decimal)
     whole, point, decimals = digits.rpartition(notation.decimal)
     first, *groups = re.split(rf"[{re.escape(notation.group)}{_MARKS}{SPACES}]", whole if point else digits)
-    is_grouped = all(len(each) in (2, 3) for each in groups) and (not groups or len(groups[-1]) == 3)
+    is_grouped = all(len(group) in (2, 3) for group in groups) and (not groups or len(groups[-1]) == 3)
     whole = "".join([first or "0", *groups])
     decimals = decimals if point else "0"
     return Fraction(f"{whole}.{decimals}") if is_grouped and f"{whole}{decimals}".isdecimal() else None
@@ -233,10 +233,10 @@ def localized(number: Number, source: str, target: str) -> str:
     """A number in the notation of another language; unchanged if it is a code or a notation is not known."""
     old, new = NOTATIONS.get(normal_code(source)), NOTATIONS.get(normal_code(target))
     if number.kind == "time" and _HALF_DAY.search(number.text) and new is not None and not new.currency_first:
-        hour, minute = next(each for each in number.readings if isinstance(each, tuple))
+        hour, minute = next(reading for reading in number.readings if isinstance(reading, tuple))
         return f"{hour}:{minute:02}"
     if number.kind == "named date":
-        return _date_in(number.text, *(_dates().get(normal_code(each)) for each in (source, target)))
+        return _date_in(number.text, *(_dates().get(normal_code(language)) for language in (source, target)))
     parts = _PARTS.fullmatch(number.text)
     if number.kind != "plain" or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
         return number.text
@@ -258,7 +258,7 @@ def _date_in(date: str, old: Dates | None, new: Dates | None) -> str:
     """A date with the name of a month in another language."""
     if old is None or new is None:
         return date
-    match = next(found for each in old.expressions if (found := each.fullmatch(date)))
+    match = next(filter(None, (form.fullmatch(date) for form in old.expressions)))
     form = re.sub(r"[\[\]]", "", new.written) if match["year"] else new.written.partition("[")[0]
     return form.format(day=match["day"], month=new.months[old.month(match["month"]) - 1], year=match["year"])
 
@@ -273,36 +273,36 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
     ours, theirs = list(find_numbers(source, languages[0])), list(find_numbers(output, languages[1]))
     left = list[Number]()
     for number in ours:
-        same = next((each for each in theirs if number.readings & each.readings), None)
+        same = next((other for other in theirs if number.readings & other.readings), None)
         if same is None:
             left.append(number)
         else:
             theirs.remove(same)
     may_be_word = normal_code(languages[1]) not in _dates()
-    left = [each for each in left if not _composed(each, theirs, output, may_be_word)]
-    theirs = [each for each in theirs if not _composed(each, left, source, True)]
-    lost = [each.text for each in left if theirs or not _is_small(each)]
-    added = [each.text for each in theirs if (ours or has_marks(source)) and (left or not _is_small(each))]
+    left = [number for number in left if not _composed(number, theirs, output, may_be_word)]
+    theirs = [number for number in theirs if not _composed(number, left, source, True)]
+    lost = [number.text for number in left if theirs or not _is_small(number)]
+    added = [number.text for number in theirs if (ours or has_marks(source)) and (left or not _is_small(number))]
     return Changes(tuple(lost), tuple(added))
 
 
 def _composed(number: Number, others: list[Number], text: str, may_be_word: bool) -> bool:
     """Whether the parts of a number are numbers of the other text; these are removed. One part of a date may be
     missing, which is a word there; words are between the parts of a time: 7 h 30."""
-    parts = next((each for each in number.readings if isinstance(each, tuple)), number.parts)
+    parts = next((reading for reading in number.readings if isinstance(reading, tuple)), number.parts)
     taken = list[Number]()
     for part in parts:
-        found = next((each for each in others if each.parts == (part,) and each not in taken), None)
-        taken += [found] if found else []
+        counterpart = next((other for other in others if other.parts == (part,) and other not in taken), None)
+        taken += [counterpart] if counterpart else []
     is_open = number.kind == "date" or (number.kind == "named date" and may_be_word)
     if len(parts) < 2 or len(taken) < max(2 - (number.kind == "named date" and is_open), len(parts) - is_open):
         return False
     if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):
         return False
-    for each in taken:
-        others.remove(each)
+    for counterpart in taken:
+        others.remove(counterpart)
     return True
 
 
 def _is_small(number: Number) -> bool:
-    return any(isinstance(each, Fraction) and abs(each) <= SMALL for each in number.readings)
+    return any(isinstance(reading, Fraction) and abs(reading) <= SMALL for reading in number.readings)

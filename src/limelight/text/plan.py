@@ -37,7 +37,7 @@ class MarkedSentence(NamedTuple):
 
     text: str
     spans: tuple[Span, ...] = ()
-    """The spans of its placeholders; partners are numbers within the sentence, -1 for those of other sentences."""
+    """The spans of its placeholders; partners are numbers within the sentence, -1 for a partner in another sentence."""
     numbers: tuple[int, ...] = ()
     """The numbers of these spans in the whole text."""
     prefix: str = ""
@@ -72,7 +72,7 @@ class Plan(NamedTuple):
     @property
     def sentences(self) -> list[MarkedSentence | None]:
         """All sentences. None for one without words in a text with spans, which is not translated."""
-        return [each if self.is_plain or each.has_words else None for each in self.marked]
+        return [sentence if self.is_plain or sentence.has_words else None for sentence in self.marked]
 
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of
@@ -107,24 +107,26 @@ def plan_text(
     """
     if not (protectors and find_spans(text, protectors)) and not (glossary and glossary.find(text)):
         gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
-        return Plan(text, gaps, tuple(MarkedSentence(each, sent=each) for each in gaps.texts))
+        return Plan(text, gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
 
     def has_room(text: str) -> bool:
         return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
 
     marked, spans = protect(text, protectors)
     gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
-    sentences = (_sentence(each, spans) for each in gaps.texts)
-    return Plan(text, gaps, tuple(each._replace(terms=find_terms(each.sent, glossary)) for each in sentences), spans)
+    sentences = (_sentence(sentence, spans) for sentence in gaps.texts)
+    return Plan(
+        text, gaps, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans
+    )
 
 
 def without_spans(text: str, protectors: Sequence[Protector]) -> str:
     """The text with a space in place of each span, to detect its language."""
-    parts, place = list[str](), 0
+    parts, position = list[str](), 0
     for span in find_spans(text, protectors) if protectors else ():
-        parts.append(text[place : span.begin])
-        place = span.end
-    return " ".join([*parts, text[place:]])
+        parts.append(text[position : span.begin])
+        position = span.end
+    return " ".join([*parts, text[position:]])
 
 
 def renumbered(text: str, numbers: Sequence[int]) -> str:
@@ -140,19 +142,19 @@ def _of_text(text: str, numbers: Sequence[int]) -> str:
 def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:
     """A marked text without some placeholders, and the places in it of all kept and removed ones. Those of white space
     become a space."""
-    kept, places, place = "", dict[int, int](), 0
+    kept, places, position = "", dict[int, int](), 0
     for match in MARK.finditer(text):
         number = mark_number(match[0])
-        kept += text[place : match.start()]
+        kept += text[position : match.start()]
         places[number] = len(kept)
-        place = match.end()
+        position = match.end()
         if number not in missing:
             kept += match[0]
-        elif (not kept or kept.endswith(" ")) and text[place : place + 1] == " ":
-            place += 1  # one of the two spaces around it
-        elif spans[number].role == "space" and text[place : place + 1] != " ":
+        elif (not kept or kept.endswith(" ")) and text[position : position + 1] == " ":
+            position += 1  # one of the two spaces around it
+        elif spans[number].role == "space" and text[position : position + 1] != " ":
             kept += " "
-    return kept + text[place:], places
+    return kept + text[position:], places
 
 
 def _split(text: str, spans: Sequence[Span], language: str) -> Sentences:
@@ -177,7 +179,7 @@ def _sentence(text: str, spans: Sequence[Span]) -> MarkedSentence:
     begin, end = _inside(text, spans)
     inner = text[begin:end]
     numbers = [mark_number(mark) for mark in MARK.findall(inner)]
-    local = {number: place for place, number in enumerate(numbers)}
+    local = {number: local_number for local_number, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = MARK.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
     sent = model_input(marked, own)

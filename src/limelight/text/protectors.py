@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 class Protector(NamedTuple):
-    """Finds spans; they may overlap those of other protectors."""
+    """Finds spans; they may overlap the spans of other protectors."""
 
     name: str
     find: Callable[[str], Iterable[Found]]
@@ -198,7 +198,7 @@ def _by(expression: re.Pattern[str], name: str = "") -> Callable[[str], Iterator
 
 def _by_all(*finders: Callable[[str], Iterator[Found]]) -> Callable[[str], Iterator[Found]]:
     """The spans of several functions."""
-    return lambda text: (found for find in finders for found in find(text))
+    return lambda text: (span for find in finders for span in find(text))
 
 
 def _tags(text: str) -> Iterator[Found]:
@@ -228,20 +228,20 @@ def _templates(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
     """Variables and sections; a section has two tags, and perhaps others between them."""
 
     def find(text: str) -> Iterator[Found]:
-        for found in _by(expression)(text):
-            section = _SECTION.match(text, found.begin, found.end)
-            if section is None or found.role != "alone":
-                yield found
+        for span in _by(expression)(text):
+            section = _SECTION.match(text, span.begin, span.end)
+            if section is None or span.role != "alone":
+                yield span
                 continue
             kind, sign, name = section["kind"], section["sign"], section["name"]
             closing = f"{kind}/{name}{'}' * len(kind)}"
             is_open = sign in ("#", "^") or (kind == "{%" and not sign) or (not sign and closing in text)
             if name in _MIDDLE and not sign:
-                yield found._replace(role="break", name=f"{SECTION}else")
+                yield span._replace(role="break", name=f"{SECTION}else")
             elif sign in ("/", "end") or is_open:
-                yield found._replace(role="open" if is_open else "close", name=SECTION + kind + name)
+                yield span._replace(role="open" if is_open else "close", name=SECTION + kind + name)
             else:
-                yield found
+                yield span
 
     return find
 
@@ -257,27 +257,27 @@ def _messages(text: str) -> Iterator[Found]:
         elif brace[0] == "}" and opened:
             ends[opened.pop()] = brace.start()
     for head in heads:
-        begin, place, own = head.start(), head.end(), list[Found]()
-        while (branch := _BRANCH.match(text, place)) and branch.end() in ends:
+        begin, position, own = head.start(), head.end(), list[Found]()
+        while (branch := _BRANCH.match(text, position)) and branch.end() in ends:
             own.append(Found(begin, branch.end(), "break"))
             begin = ends[branch.end()]
-            place = begin + 1
-        if own and (end := _END.match(text, place)):
+            position = begin + 1
+        if own and (end := _END.match(text, position)):
             spans += [*own, Found(begin, end.end(), "break")]
     return iter([*spans, *(_by(_IN_BRANCHES)(text) if spans else ())])
 
 
 def _arguments(text: str) -> Iterator[Found]:
     """`$1`, `$2`; where there is no `$1`, they are prices."""
-    found = list(_by(_ARGUMENT)(text))
-    return iter(found if any(text[each.begin : each.end] == "$1" for each in found) else ())
+    spans = list(_by(_ARGUMENT)(text))
+    return iter(spans if any(text[span.begin : span.end] == "$1" for span in spans) else ())
 
 
 def _brackets(text: str) -> Iterator[Found]:
     """Markup in brackets: `[b]` and `[/b]` where both are there, `[[page|` and `]]`."""
-    found = list(_BRACKET.finditer(text))
-    closed = {match["name"].lower() for match in found if match["close"]}
-    for match in found:
+    matches = list(_BRACKET.finditer(text))
+    closed = {match["name"].lower() for match in matches if match["close"]}
+    for match in matches:
         if match["name"].lower() in closed:
             yield Found(*match.span(), "close" if match["close"] else "open", f"{SECTION}[{match['name'].lower()}")
     opened = 0
@@ -358,10 +358,10 @@ def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...
     """The spans of a protector that do not overlap others, such as terms of a glossary: tuples of begin, end, ..."""
 
     def find(text: str) -> Iterator[Found]:
-        kept = [each[:2] for each in spans(text)]
-        for found in protector.find(text):
-            if not any(begin < found.end and found.begin < end for begin, end in kept):
-                yield found
+        kept = [span[:2] for span in spans(text)]
+        for candidate in protector.find(text):
+            if not any(begin < candidate.end and candidate.begin < end for begin, end in kept):
+                yield candidate
 
     return protector._replace(find=find)
 
@@ -377,15 +377,15 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     Characters of the text that would be interpreted as marks are always spans. A span that has a code (`units/unit.py`)
     without its partner is none, so that pairs of tags are not divided.
     """
-    found, codes = list[Found](), list[Found]()
+    candidates, codes = list[Found](), list[Found]()
     is_plain = not _PART_OF_SPAN.search(text)
     for protector in protectors:
         own = [] if is_plain and protector in DEFAULT else list(protector.find(text))
-        found += own
-        codes += [each for each in own if protector.name == CODES and each.role != "alone"]
-    found += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
+        candidates += own
+        codes += [span for span in own if protector.name == CODES and span.role != "alone"]
+    candidates += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
     spans, begins = list[Found](), [code.begin for code in codes]
-    for span in sorted(found, key=lambda each: (each.begin, -each.end)):
+    for span in sorted(candidates, key=lambda span: (span.begin, -span.end)):
         inside = codes[bisect_left(begins, span.begin) : bisect_left(begins, span.end)]
         depths = [0, *accumulate(1 if code.role == "open" else -1 for code in inside)]
         is_whole = inside == [span] or min(depths) == depths[-1] == 0

@@ -42,9 +42,9 @@ class Sentences(NamedTuple):
         if len(texts) != len(self.texts):
             raise ValueError(f"{len(texts)} sentences given, {len(self.texts)} expected")
         parts = list[str]()
-        for place, (gap, text) in enumerate(zip(self.gaps, texts, strict=False)):
-            if place and gap in ("", " ") and text and texts[place - 1]:
-                was, now = (_is_unspaced(some[place - 1], some[place]) for some in (self.texts, texts))
+        for number, (gap, text) in enumerate(zip(self.gaps, texts, strict=False)):
+            if number and gap in ("", " ") and text and texts[number - 1]:
+                was, now = (_is_unspaced(sentences[number - 1], sentences[number]) for sentences in (self.texts, texts))
                 gap = gap if was == now else "" if now else " "
             parts += [gap, text]
         return "".join([*parts, self.gaps[-1]])
@@ -61,29 +61,29 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
     A text without words has no sentences, and one gap.
     """
     code = re.split(r"[-_]", language, maxsplit=1)[0].lower() or "en"  # sentencex has rules for base languages
-    texts, gaps, place = list[str](), list[str](), 0
+    texts, gaps, position = list[str](), list[str](), 0
     for line in _LINE.finditer(text):
         mark = _LIST_MARK.match(line[0])
         begin = line.start() + (mark.end() if mark else 0)
         for sentence in _sentences(text[begin : line.end()], code):
             if bare := sentence.strip():
                 first = text.index(bare, begin)
-                gaps.append(text[place:first])
+                gaps.append(text[position:first])
                 texts.append(bare)
-                place = first + len(bare)
+                position = first + len(bare)
             begin += len(sentence)
-    return Sentences(tuple(texts), (*gaps, text[place:]))
+    return Sentences(tuple(texts), (*gaps, text[position:]))
 
 
 def _sentences(line: str, language: str) -> list[str]:
     """The sentences of a line, including the white space after them."""
-    found = list[str]()
+    sentences = list[str]()
     for part in _parts(line, language):
-        if found and _continues(found[-1], part, language):
-            found[-1] += part
+        if sentences and _continues(sentences[-1], part, language):
+            sentences[-1] += part
         else:
-            found.append(part)
-    return found
+            sentences.append(part)
+    return sentences
 
 
 def _continues(begun: str, part: str, language: str) -> bool:
@@ -103,18 +103,18 @@ def _nouns(language: str) -> re.Pattern[str]:
 def _parts(line: str, language: str) -> Iterator[str]:
     """The sentences of a line by sentencex. A window begins where a sentence does. What ends in its second half is left
     to the next one, so a quotation of up to half a window is one sentence, as in a short line."""
-    begun, place = "", 0
-    while place < len(line):
-        window = line[place : place + WINDOW]
+    begun, position = "", 0
+    while position < len(line):
+        window = line[position : position + WINDOW]
         parts = _segmented(window, language)
-        is_last = place + WINDOW >= len(line)
+        is_last = position + WINDOW >= len(line)
         if not is_last and len(parts) == 1:  # the next window goes on with this sentence
             begun += window
-            place += WINDOW
+            position += WINDOW
             continue
         if not is_last:
             parts = parts[: max(1, sum(end <= WINDOW // 2 for end in accumulate(map(len, parts))))]
-        place += sum(map(len, parts))
+        position += sum(map(len, parts))
         yield begun + parts[0]
         yield from parts[1:]
         begun = ""
@@ -169,13 +169,13 @@ def with_short(sentences: Sentences, fits: Fits) -> Sentences:
     """The same with each sentence that does not fit divided into several; they join to the same text."""
     texts, gaps = list[str](), [sentences.gaps[0]]
     for text, gap in zip(sentences.texts, sentences.gaps[1:], strict=True):
-        place = 0
+        position = 0
         for begin, end in divided(text, fits):
-            if place:
-                gaps.append(text[place:begin])
+            if position:
+                gaps.append(text[position:begin])
             texts.append(text[begin:end])
-            place = end
-        gaps.append(text[place:] + gap)
+            position = end
+        gaps.append(text[position:] + gap)
     return Sentences(tuple(texts), tuple(gaps))
 
 
@@ -199,10 +199,10 @@ def _cut(text: str) -> tuple[int, int]:
     size, middle = len(text), len(text) // 2
     for pattern, begin, end in ((_CLAUSE, size // 4, size - size // 4), (_SPACES, 0, size)):
         places = [match.end() for match in pattern.finditer(text, begin, end)]
-        places = [place for place in places if text[:place].strip() and text[place:].strip()]
+        places = [position for position in places if text[:position].strip() and text[position:].strip()]
         if places:
-            place = min(places, key=lambda each: abs(each - middle))
-            return len(text[:place].rstrip()), size - len(text[place:].lstrip())
+            cut = min(places, key=lambda position: abs(position - middle))
+            return len(text[:cut].rstrip()), size - len(text[cut:].lstrip())
     match = _CHARACTER.search(text, middle, min(middle + MAX_JOINED, size - 1))
-    place = match.start() if match else min(middle + MAX_JOINED, size - 1)
-    return place, place
+    cut = match.start() if match else min(middle + MAX_JOINED, size - 1)
+    return cut, cut

@@ -56,9 +56,9 @@ Protected = tuple[str, tuple[Span, ...]]
 
 def protect(text: str, protectors: Sequence[Protector]) -> Protected:
     """The text with a placeholder of a whole text for each span. An element that contains only spans is one span."""
-    found = _collapsed(text, find_spans(text, protectors))[:MAX_SPANS]
-    marks = [text_placeholder(number) for number in range(len(found))]
-    return _protected(text, found, marks, _partners(found))
+    spans = _collapsed(text, find_spans(text, protectors))[:MAX_SPANS]
+    marks = [text_placeholder(number) for number in range(len(spans))]
+    return _protected(text, spans, marks, _partners(spans))
 
 
 def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
@@ -68,28 +68,28 @@ def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
     Raises `ValueError` for more spans than there are placeholders.
     """
     kept = [match.span() for match in _ANNOTATED.finditer(marked)]
-    found = [
+    spans_within = [
         span
         for span in find_spans(marked, protectors)
         if not has_marks(marked[span.begin : span.end])
         and not any(begin < span.end and span.begin < end for begin, end in kept)
     ]
     first = 1 + max(map(mark_number, PLACEHOLDER.findall(marked)), default=-1)
-    marks = [placeholder(first + number) for number in range(len(found))]
-    text, spans = _protected(marked, found, marks, [-1] * len(found))
+    marks = [placeholder(first + number) for number in range(len(spans_within))]
+    text, spans = _protected(marked, spans_within, marks, [-1] * len(spans_within))
     return text, (*(Span(placeholder(number)) for number in range(first)), *spans)
 
 
-def _protected(text: str, found: Sequence[Found], marks: Sequence[str], partners: Sequence[int]) -> Protected:
+def _protected(text: str, unmarked: Sequence[Found], marks: Sequence[str], partners: Sequence[int]) -> Protected:
     """The text with marks in place of some spans."""
-    parts, place = list[str](), 0
-    for span, mark in zip(found, marks, strict=True):
-        parts += [text[place : span.begin], mark]
-        place = span.end
-    marked, spans, where = "".join([*parts, text[place:]]), list[Span](), -1
-    for span, mark, partner in zip(found, marks, partners, strict=True):
-        where = marked.index(mark, where + 1)
-        left, right = marked[max(0, where - 1) : where], marked[where + 1 : where + 2]
+    parts, position = list[str](), 0
+    for span, mark in zip(unmarked, marks, strict=True):
+        parts += [text[position : span.begin], mark]
+        position = span.end
+    marked, spans, index = "".join([*parts, text[position:]]), list[Span](), -1
+    for span, mark, partner in zip(unmarked, marks, partners, strict=True):
+        index = marked.index(mark, index + 1)
+        left, right = marked[max(0, index - 1) : index], marked[index + 1 : index + 2]
         role, name = span.role, span.name
         if partner < 0 and role in ("open", "close"):  # half a section, such as `{{/x}}`, is a variable for all we know
             role, name = "alone", "" if name.startswith(SECTION) else name
@@ -124,29 +124,29 @@ def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
 def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
     """The spans, with each pair of tags that contains only spans merged into one, and each pair around a few digits or
     signs behind a word: `m<sup>2</sup>`."""
-    found: list[Found] = []
+    collapsed: list[Found] = []
     for span in spans:
-        found.append(span)
-        begin = _empty_element(found) if span.role == "close" else None
+        collapsed.append(span)
+        begin = _empty_element(collapsed) if span.role == "close" else None
         if begin is not None:
-            inside = found[begin:]
-            name = span.name if all(each.name not in ("", VALUE) for each in inside) else VALUE
-            shown = "".join(each.text or text[each.begin : each.end] for each in inside)
-            found[begin:] = [Found(inside[0].begin, span.end, "alone", name, shown)]
-        elif len(found) > 1 and (found[-2].role, span.role, span.name) == ("open", "close", found[-2].name):
-            first = found[-2]
+            inside = collapsed[begin:]
+            name = span.name if all(inner.name not in ("", VALUE) for inner in inside) else VALUE
+            shown = "".join(inner.text or text[inner.begin : inner.end] for inner in inside)
+            collapsed[begin:] = [Found(inside[0].begin, span.end, "alone", name, shown)]
+        elif len(collapsed) > 1 and (collapsed[-2].role, span.role, span.name) == ("open", "close", collapsed[-2].name):
+            first = collapsed[-2]
             if text[first.begin - 1 : first.begin].isalnum() and _SCRIPT.fullmatch(text, first.end, span.begin):
-                found[-2:] = [Found(first.begin, span.end, name=VALUE)]
-    return found
+                collapsed[-2:] = [Found(first.begin, span.end, name=VALUE)]
+    return collapsed
 
 
 def _empty_element(spans: Sequence[Found]) -> int | None:
     """The index of the tag that opens the element that the last span closes, if the element has no text."""
-    for place in range(len(spans) - 2, -1, -1):
-        if spans[place].end != spans[place + 1].begin or spans[place].role == "close":
+    for number in range(len(spans) - 2, -1, -1):
+        if spans[number].end != spans[number + 1].begin or spans[number].role == "close":
             return None
-        if spans[place].role == "open":
-            return place if spans[place].name == spans[-1].name else None
+        if spans[number].role == "open":
+            return number if spans[number].name == spans[-1].name else None
     return None
 
 
@@ -189,13 +189,15 @@ def _beside(text: str, was: str, *, inner: bool) -> str:
 def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
     """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
     in the source."""
-    there = {*order}
-    now, found = _nesting(order, spans)
-    if not found:
+    kept = {*order}
+    now, misplaced = _nesting(order, spans)
+    if not misplaced:
         was, _ = _nesting(sorted(order), spans)
-        found = {number for number in order if spans[number].name and was[number] != now[number]}
-        found = {min(number, spans[number].partner) if spans[number].partner in there else number for number in found}
-    return tuple(sorted(found))
+        misplaced = {number for number in order if spans[number].name and was[number] != now[number]}
+        misplaced = {
+            min(number, spans[number].partner) if spans[number].partner in kept else number for number in misplaced
+        }
+    return tuple(sorted(misplaced))
 
 
 def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int], set[int]]:
@@ -206,9 +208,13 @@ def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int
     parents, crossed = dict[int, int](), set[int]()
     for number in order:
         role, partner = spans[number].role, spans[number].partner
-        if role == "close" and number in complete and [each for each in opened if each in complete][-1:] != [partner]:
+        if (
+            role == "close"
+            and number in complete
+            and [other for other in opened if other in complete][-1:] != [partner]
+        ):
             crossed.add(partner)
-            opened = [each for each in opened if each != partner]
+            opened = [other for other in opened if other != partner]
         elif role == "close" and opened and opened[-1] in (partner, number):
             opened.pop()
         parents[number] = opened[-1] if opened else -1
