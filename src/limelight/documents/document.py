@@ -64,9 +64,9 @@ class Document(NamedTuple):
 
         Raises `UserError` for a character that the encoding of the file does not have.
         """
-        given, changed = iter(translations), dict[str, bytes]()
+        remaining, changed = iter(translations), dict[str, bytes]()
         for part in self.parts:
-            text = rewritten(part.decoded.text, part.units, islice(given, len(part.units)))
+            text = rewritten(part.decoded.text, part.units, islice(remaining, len(part.units)))
             if text != part.decoded.text:
                 with located(self.name):
                     changed[part.name] = part.decoded.encode(text)
@@ -113,8 +113,8 @@ def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:
                 if PARTS.fullmatch(info.filename):
                     parts.append(_docx_part(archive, info))
     except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
-        what = "not a valid DOCX file: it is not a zip archive, or it is damaged"
-        raise FormatError(f"{what} ({shown(str(error), 80)})") from None
+        fault = "not a valid DOCX file: it is not a zip archive, or it is damaged"
+        raise FormatError(f"{fault} ({shown(str(error), 80)})") from None
     if not any(part.name == "word/document.xml" for part in parts):
         raise FormatError("no DOCX file: it has no word/document.xml")
     return tuple(parts)
@@ -163,10 +163,12 @@ def reader() -> Handler:
             if opened:
                 return {}, opened[0].written(json.loads(data))
             options, unpacked = Options(header["source"], header["target"]), header["unpacked"]
-            document, most = read_document(data, header["name"], options, unpacked=unpacked), header["segments"]
-            if len(document.units) > most:
+            document, limit = read_document(data, header["name"], options, unpacked=unpacked), header["segments"]
+            if len(document.units) > limit:
                 remedy = "divide it, or ask the operator to raise --max-segments"
-                raise UserError(f"it has {len(document.units):,} segments, and at most {most:,} are accepted: {remedy}")
+                raise UserError(
+                    f"it has {len(document.units):,} segments, and at most {limit:,} are accepted: {remedy}"
+                )
             opened.append(document)
             segments = [(unit.text, [(code.role, code.name) for code in unit.codes]) for unit in document.units]
             return {}, json.dumps(segments).encode()

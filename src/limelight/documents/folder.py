@@ -56,7 +56,7 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
                 report.add(translate_document(path, target, work, partial(_keep, record, name)))
             except UserError as error:
                 report.left_out.append(LeftOut(str(path), _reason(str(error), path)))
-        if not any(is_document(each.file) for each in report.failed):
+        if not any(is_document(fault.file) for fault in report.failed):
             record.remove()
     return report
 
@@ -73,13 +73,13 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
     def fail(error: OSError) -> None:
         report.left_out.append(LeftOut(str(error.filename), f"cannot be read: {cause(error).lower()}"))
 
-    for place, folders, names in os.walk(folder, onerror=fail):
+    for root, folders, names in os.walk(folder, onerror=fail):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and not name.endswith(SUFFIX))
         for name in folders:
-            if (link := Path(place, name)).is_symlink():
+            if (link := Path(root, name)).is_symlink():
                 report.left_out.append(LeftOut(str(link), "a link to a folder, which is not followed"))
         for name in sorted(names):
-            path = Path(place, name)
+            path = Path(root, name)
             if path.is_file() and is_document(path):
                 yield path
             elif not name.startswith(".") and not name.endswith(PARTIAL):
@@ -107,10 +107,10 @@ def _keep(record: Parts, name: str, document: Document, report: Report) -> None:
 
 def _finished(folder: Path, output: Path, record: Parts) -> dict[str, Report | None]:
     """The reports of the files that an earlier start has finished; None for a source that has changed since."""
-    found = dict[str, Report | None]()
+    reports = dict[str, Report | None]()
     for row in record:
         path = folder / row["file"]
         if path.is_file() and _is_there(path, output / row["file"]):
             report = Report(1, row["units"], row["moved"], [Note(*note) for note in row["notes"]])
-            found[row["file"]] = report if sha256(path) == row["sha256"] else None
-    return found
+            reports[row["file"]] = report if sha256(path) == row["sha256"] else None
+    return reports

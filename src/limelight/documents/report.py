@@ -92,7 +92,7 @@ class Report:
     @property
     def failed(self) -> list[LeftOut]:
         """The files with text that was not translated."""
-        return [each for each in self.left_out if each.failed]
+        return [omission for omission in self.left_out if omission.failed]
 
     def add(self, other: Report) -> None:
         """Count what another one has."""
@@ -104,9 +104,9 @@ class Report:
     def summary(self) -> Iterator[str]:
         """For people: the counts, then what is worst, some of each."""
         counts = Counter(kind for note in self.notes for kind in note.kinds)
-        found = [f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind] or kind == SUSPECT]
+        listed = [f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind] or kind == SUSPECT]
         sure = f" (confidence below {LOW_CONFIDENCE})" * (counts[UNSURE] > 0)
-        yield f"{counted(self.files, 'file')}, {counted(self.units, 'segment')}, {', '.join(found)}{sure}"
+        yield f"{counted(self.files, 'file')}, {counted(self.units, 'segment')}, {', '.join(listed)}{sure}"
         if self.moved:
             lost = "the model lost tags or variables; they were placed by its attention"
             yield f"  in {counted(self.moved, 'segment')} {lost}"
@@ -119,10 +119,10 @@ class Report:
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
         yield from _some("left out", self.left_out)
         yield from _some("suspect", self.suspects)
-        for each in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
-            if UNSURE in each.kinds:
-                said = f"{shown(each.source, 60)!r} -> {shown(each.translation, 60)!r}"
-                yield f"  least sure: {each.file}:{each.line}: {each.confidence:.2f}: {said}"
+        for note in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
+            if UNSURE in note.kinds:
+                said = f"{shown(note.source, 60)!r} -> {shown(note.translation, 60)!r}"
+                yield f"  least sure: {note.file}:{note.line}: {note.confidence:.2f}: {said}"
 
     def rows(self) -> Iterator[str]:
         """All of it as a table of tab-separated values, for a file."""
@@ -130,16 +130,16 @@ class Report:
         for note in self.notes:
             sure = "" if note.confidence is None else f"{note.confidence:.3f}"
             yield _row(note.file, note.segment, note.line, "; ".join(note.reasons), sure, note.source, note.translation)
-        for each in self.left_out:
-            yield _row(each.file, "", "", f"left out: {each.reason}", "", "", "")
+        for omission in self.left_out:
+            yield _row(omission.file, "", "", f"left out: {omission.reason}", "", "", "")
         for file in self.left:
             yield _row(file, "", "", "not translated again: its translation was there already", "", "", "")
 
 
-def _some(what: str, found: Sequence[object]) -> Iterator[str]:
-    yield from (f"  {what}: {each}" for each in found[:SHOWN])
-    if len(found) > SHOWN:
-        yield f"  {what}: {len(found) - SHOWN:,} more"
+def _some(label: str, items: Sequence[object]) -> Iterator[str]:
+    yield from (f"  {label}: {item}" for item in items[:SHOWN])
+    if len(items) > SHOWN:
+        yield f"  {label}: {len(items) - SHOWN:,} more"
 
 
 def _row(*cells: object) -> str:
@@ -163,7 +163,7 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
         reasons.append("low confidence")
     if not kinds:
         return None
-    texts = (with_codes(each, unit.codes) for each in (unit.text, kept.text))
+    texts = (with_codes(text, unit.codes) for text in (unit.text, kept.text))
     return Note(file, segment, unit.line, kinds, reasons, kept.confidence, *texts)
 
 
@@ -172,7 +172,7 @@ def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
     if not kept.text.strip():
         yield "empty"
     if kept.failed:
-        lost = ", ".join(shown(with_codes(each, unit.codes) or "format", 40) for each in dict.fromkeys(kept.failed))
+        lost = ", ".join(shown(with_codes(code, unit.codes) or "format", 40) for code in dict.fromkeys(kept.failed))
         yield f"place not known: {lost}"
     if kept.unused:
         yield f"term not used: {shown(', '.join(kept.unused), 80)}"

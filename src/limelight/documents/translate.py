@@ -66,7 +66,7 @@ def translate_document(
     with Parts(parts_of(output), {"key": _key(document, work)}, replace=True) as parts:
         kept = _translated(document, work, parts)
         report = _report(document, kept)
-        content = document.written([each.text for each in kept])
+        content = document.written([segment.text for segment in kept])
         try:
             write_whole(output, content)
         except OSError as error:
@@ -99,15 +99,15 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
     for begin in range(len(kept), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
-        some = slice(begin, begin + CHUNK)
-        new = {text: unit for text, unit in zip(same[some], units[some], strict=True) if text not in known}
+        rows = slice(begin, begin + CHUNK)
+        new = {text: unit for text, unit in zip(same[rows], units[rows], strict=True) if text not in known}
         texts = [
             Text(unit.text, number, codes=tuple((code.role, code.name) for code in unit.codes))
             for number, unit in enumerate(new.values(), start=begin + 1)
         ]
         if texts:
             known |= zip(new, map(_kept, work.translate(texts, source)), strict=True)
-        new_ones = [known[text] for text in same[some]]
+        new_ones = [known[text] for text in same[rows]]
         parts.append(new_ones)
         kept += new_ones
     work.progress(document.name, len(units), len(units))
@@ -117,12 +117,14 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
 def _report(document: Document, kept: Sequence[Kept]) -> Report:
     both_sides = suffix_of(document.name) in BOTH_SIDES
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
-    found = (note_of(document.name, number, unit, each, both_sides=both_sides) for number, (unit, each) in pairs)
-    notes = [note for note in found if note is not None]
+    all_notes = (
+        note_of(document.name, number, unit, segment, both_sides=both_sides) for number, (unit, segment) in pairs
+    )
+    notes = [note for note in all_notes if note is not None]
     for part in document.parts:
         for line, text in part.kept:
             notes.append(Note(document.name, 0, line, (KEPT,), ("kept: an identifier or a note",), None, text, text))
-    return Report(1, len(kept), sum(bool(each.moved) for each in kept), notes)
+    return Report(1, len(kept), sum(bool(segment.moved) for segment in kept), notes)
 
 
 def _text_of(unit: Unit) -> tuple[object, ...]:
@@ -130,7 +132,7 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
     return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 
-def _kept(found: Translation) -> Kept:
-    confidence = None if found.confidence is None else round(found.confidence, 4)
-    spans = list(found.moved), list(found.failed), list(found.unused)
-    return Kept(found.text, *spans, confidence, list(found.warnings))
+def _kept(translation: Translation) -> Kept:
+    confidence = None if translation.confidence is None else round(translation.confidence, 4)
+    spans = list(translation.moved), list(translation.failed), list(translation.unused)
+    return Kept(translation.text, *spans, confidence, list(translation.warnings))

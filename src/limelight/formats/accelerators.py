@@ -38,7 +38,7 @@ def with_accelerator(text: str, letter: str) -> str:
     if not letter:
         return text
     letters = [match.start() for match in _LETTER.finditer(text) if match[1]]
-    same = [place for place in letters if text[place].casefold() == letter.casefold()]
-    first = [place for place in same if not text[place - 1 : place].isalnum()]
-    place = [*first, *same, *letters, len(text)][0]
-    return f"{text[:place]}&{text[place:]}"
+    same = [position for position in letters if text[position].casefold() == letter.casefold()]
+    first = [position for position in same if not text[position - 1 : position].isalnum()]
+    position = [*first, *same, *letters, len(text)][0]
+    return f"{text[:position]}&{text[position:]}"

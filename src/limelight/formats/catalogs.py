@@ -57,17 +57,19 @@ def json_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Un
             if len(path) > MAX_DEPTH:
                 raise FormatError(f"more than {MAX_DEPTH} levels", line_at(text, match.start()))
             continue
-        found = _String(tuple(path), json.loads(match[1], strict=False), *match.span(1), write)
-        (keys if match[2] else strings).append(found)
+        entry = _String(tuple(path), json.loads(match[1], strict=False), *match.span(1), write)
+        (keys if match[2] else strings).append(entry)
         if match[2]:
-            path[-1] = found.value
-    messages = {each.path[:-1] for each in strings if each.path[-1:] == ("message",)}
+            path[-1] = entry.value
+    messages = {string.path[:-1] for string in strings if string.path[-1:] == ("message",)}
 
     def is_note(path: tuple[str, ...]) -> bool:
-        described = bool(messages) and path[-1] != "message" and any(path[: len(each)] == each for each in messages)
+        described = (
+            bool(messages) and path[-1] != "message" and any(path[: len(message)] == message for message in messages)
+        )
         return described or any(key.startswith("@") for key in path)
 
-    notes = {each for each in strings if is_note(each.path)}
+    notes = {string for string in strings if is_note(string.path)}
     return _units(text, strings, notes, kept, (key for key in keys if len(key.path) == 1), (source, target))
 
 
@@ -118,12 +120,12 @@ def _units(
         return [Splice(string.begin, string.end, string.write(new))]
 
     units = list[Unit]()
-    for each in strings:
-        line = line_at(text, each.begin)
-        if each not in notes and has_words(each.value) and not _NAME.fullmatch(each.value):
-            units.append(make_unit([each.value], partial(splice, each), line))
-        elif each.value:
-            kept.append(Kept(line, each.value))
+    for entry in strings:
+        line = line_at(text, entry.begin)
+        if entry not in notes and has_words(entry.value) and not _NAME.fullmatch(entry.value):
+            units.append(make_unit([entry.value], partial(splice, entry), line))
+        elif entry.value:
+            kept.append(Kept(line, entry.value))
     names = list(top)
     if len(names) == 1 and all(languages) and names[0].value.lower() == languages[0].lower():
         return with_first(units, splice(names[0], languages[1]))

@@ -53,8 +53,8 @@ def write_rows(path: str, translations: Iterator[str | None], output: Path, colu
         schema = arrow.schema([*(rows.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
         with parquet.ParquetWriter(output, schema) as writer:
             for batch in rows.iter_batches(ROWS, columns=names):
-                found = list(islice(translations, batch.num_rows))
-                table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(found, arrow.string()))
+                values = list(islice(translations, batch.num_rows))
+                table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(values, arrow.string()))
                 writer.write_table(table.filter(table[column].is_valid()).cast(schema))
 
 
@@ -63,7 +63,7 @@ def files_of(folder: Path) -> list[Path]:
     folder."""
     if (folder / "state.json").is_file():
         state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        return [folder / Path(str(each["filename"])).name for each in state["_data_files"]]
+        return [folder / Path(str(file["filename"])).name for file in state["_data_files"]]
     return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
 
 

@@ -49,7 +49,7 @@ class _Run(NamedTuple):
 def docx_units(text: str) -> list[Unit]:
     """The paragraphs of a part."""
     root = parse_xml(text)
-    return [unit for each in _paragraphs(root, root.prefix) for unit in _paragraph(text, each)]
+    return [unit for paragraph in _paragraphs(root, root.prefix) for unit in _paragraph(text, paragraph)]
 
 
 def _paragraphs(element: Element, prefix: str) -> Iterator[Element]:
@@ -89,8 +89,8 @@ def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
             continue
         if child.name in _ACCEPTED:
             yield from _pieces(text, child)
-        elif child.name in _AROUND and any(has_words(each.text()) for each in child.walk("t")):
-            first = next(each for each in child.inner if not each.name.endswith("Pr"))
+        elif child.name in _AROUND and any(has_words(text.text()) for text in child.walk("t")):
+            first = next(inner for inner in child.inner if not inner.name.endswith("Pr"))
             yield Code(text[child.begin : first.begin], "open", child.name, child.begin)
             yield from _pieces(text, child)
             yield Code(text[child.close : child.end], "close", child.name, child.close)
@@ -102,40 +102,40 @@ def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
 
 def _run(text: str, run: Element) -> Iterator[_Run | Code]:
     """A run as one text, or as several parts with its format."""
-    style = "".join(text[each.begin : each.end] for each in run.elements("rPr"))
-    contents = [each for each in run.inner if each.name != "rPr" and each.name not in _DROPPED]
-    for each in contents:
-        if each.name in ("t", "noBreakHyphen"):
-            yield _Run(each.text() if each.name == "t" else "\u2011", style)
+    style = "".join(text[element.begin : element.end] for element in run.elements("rPr"))
+    contents = [element for element in run.inner if element.name != "rPr" and element.name not in _DROPPED]
+    for element in contents:
+        if element.name in ("t", "noBreakHyphen"):
+            yield _Run(element.text() if element.name == "t" else "\u2011", style)
             continue
-        name = f"field {each.get('fldCharType')}" if each.name == "fldChar" else "code"
-        role = _ROLES.get(each.name, "alone")
+        name = f"field {element.get('fldCharType')}" if element.name == "fldChar" else "code"
+        role = _ROLES.get(element.name, "alone")
         if len(contents) == 1:
             yield Code(text[run.begin : run.end], role, name, run.begin)
         else:
-            yield Code(f"<w:r>{style}{text[each.begin : each.end]}</w:r>", role, name)
+            yield Code(f"<w:r>{style}{text[element.begin : element.end]}</w:r>", role, name)
 
 
 def _with_fields(pieces: Iterable[_Run | Code]) -> list[_Run | Code]:
     """The pieces with a field as one code, or as a pair around its result if that has words. The name of a mail merge
     is not text."""
-    found, opened = list[_Run | Code](), list[tuple[int, int]]()
+    combined, opened = list[_Run | Code](), list[tuple[int, int]]()
     for piece in pieces:
-        found.append(piece)
+        combined.append(piece)
         name = piece.name if isinstance(piece, Code) else ""
         if name == _BEGIN:
-            opened.append((len(found) - 1, len(found)))
+            opened.append((len(combined) - 1, len(combined)))
         elif name == _SEPARATE and opened:
-            opened[-1] = opened[-1][0], len(found)
+            opened[-1] = opened[-1][0], len(combined)
         elif name == _END and opened:
             begin, middle = opened.pop()
-            head, result = _raw(found[begin:middle]), found[middle:-1]
+            head, result = _raw(combined[begin:middle]), combined[middle:-1]
             if _have_words(result) and "MERGEFIELD" not in head:
                 name = f"field {begin}"
-                found[begin:] = [Code(head, "open", name), *result, Code(piece.raw, "close", name)]
+                combined[begin:] = [Code(head, "open", name), *result, Code(piece.raw, "close", name)]
             else:
-                found[begin:] = [Code(_raw(found[begin:]))]
-    return found
+                combined[begin:] = [Code(_raw(combined[begin:]))]
+    return combined
 
 
 def _raw(pieces: Sequence[_Run | Code]) -> str:

@@ -57,8 +57,8 @@ class Tag(NamedTuple):
 
     def get(self, name: str) -> str:
         """The value of an attribute; empty if there is none."""
-        found = self.where(name)
-        return unescape(found[0]) if found else ""
+        attribute = self.where(name)
+        return unescape(attribute[0]) if attribute else ""
 
     def where(self, name: str) -> tuple[str, int, int] | None:
         """The raw value of an attribute, and where it is in the file."""
@@ -76,10 +76,10 @@ class Tag(NamedTuple):
         return self.name not in VOID and (marked or "notranslate" in self.get("class").split())
 
 
-def scan_tags(text: str, place: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
+def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
     """All tags between two places. In HTML, the content of `script` and `style` has no tags."""
-    while match := _TOKEN.search(text, place, end):
-        place = match.end()
+    while match := _TOKEN.search(text, position, end):
+        position = match.end()
         if match["name"] is None:
             kind = next(name for name in ("comment", "cdata", "instruction", "declaration") if match[name] is not None)
             yield Tag(kind, "", *match.span())
@@ -88,8 +88,8 @@ def scan_tags(text: str, place: int = 0, end: int = sys.maxsize, *, html: bool =
         kind = "close" if match["close"] else "empty" if match["empty"] else "open"
         yield Tag(kind, name, *match.span(), match["attributes"], match.start("attributes"))
         if html and kind == "open" and name in ("script", "style", "textarea", "title"):
-            closing = re.compile(rf"</{name}\b", re.IGNORECASE).search(text, place, end)
-            place = closing.start() if closing else len(text)
+            closing = re.compile(rf"</{name}\b", re.IGNORECASE).search(text, position, end)
+            position = closing.start() if closing else len(text)
 
 
 class Tags(NamedTuple):
@@ -113,7 +113,7 @@ def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[in
     present, is set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)))
     named = (tag.where("lang") for tag in reader.tags if tag.name == "html" and language)
-    return with_first(reader.units, [Splice(*found[1:], language) for found in named if found])
+    return with_first(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
 
 
 def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
@@ -122,10 +122,12 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     Raises `FormatError` if it is not well-formed, declares an entity, or nests too deeply.
     """
     begin = len(text) - len(text.lstrip())
-    whole = text.startswith(("<?xml", "<!DOCTYPE"), begin)
-    root = parse_xml(text[begin:] if whole else f"<x>{text}</x>")
-    structural = _structure([root]) if whole else _structure_in(root)
-    places = {place + (begin if whole else -len("<x>")) for place in structural} if tags.outline else set[int]()
+    is_document = text.startswith(("<?xml", "<!DOCTYPE"), begin)
+    root = parse_xml(text[begin:] if is_document else f"<x>{text}</x>")
+    structural = _structure([root]) if is_document else _structure_in(root)
+    places = (
+        {position + (begin if is_document else -len("<x>")) for position in structural} if tags.outline else set[int]()
+    )
     return _Reader(text, tags, (0, len(text)), places).units
 
 
@@ -173,17 +175,17 @@ class _Reader:
         yield unit
 
     def _parts(self, numbers: range, begin: int, end: int) -> Iterator[str | Code]:
-        place = begin
+        position = begin
         for number in numbers:
             tag = self.tags[number]
-            if tag.begin < place:
+            if tag.begin < position:
                 continue
-            yield from _plain(self.text[place : tag.begin])
+            yield from _plain(self.text[position : tag.begin])
             last = self._closing(number)
-            place = self.tags[last].end
-            raw, role = self.text[tag.begin : place], self._role(tag)
+            position = self.tags[last].end
+            raw, role = self.text[tag.begin : position], self._role(tag)
             yield Code(raw, begin=tag.begin) if last > number else Code(raw, role, tag.name or "code", tag.begin)
-        yield from _plain(self.text[place:end])
+        yield from _plain(self.text[position:end])
 
     def _role(self, tag: Tag) -> Role:
         if tag.kind in ("open", "close") and (self.xml or tag.name not in VOID):
@@ -205,11 +207,11 @@ class _Reader:
         opaque = tag.name in self.special.ignored or (tag.is_opaque and not self.xml)
         if tag.kind != "open" or not opaque or (tag.name in VOID and not self.xml):
             return number
-        for place in range(number, len(self.tags)):
-            if self.tags[place].name == tag.name:
-                depth += (self.tags[place].kind == "open") - (self.tags[place].kind == "close")
+        for closing in range(number, len(self.tags)):
+            if self.tags[closing].name == tag.name:
+                depth += (self.tags[closing].kind == "open") - (self.tags[closing].kind == "close")
                 if depth == 0:
-                    return place
+                    return closing
         return len(self.tags) - 1
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:

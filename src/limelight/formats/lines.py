@@ -96,7 +96,7 @@ def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
     A chunk other than the first begins with a space or a tab, unless there is none within the limit. A fault of a chunk
     does not affect the rest of its line.
     """
-    number, place, rest = 1, 0, b""
+    number, offset, rest = 1, 0, b""
     while True:
         try:
             raw = rest + stream.readline(MAX_LINE_BYTES + 1 - len(rest))
@@ -106,11 +106,11 @@ def scan_text(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:
             return
         ends = len(raw) <= MAX_LINE_BYTES or raw.endswith(b"\n")
         cut = len(raw) if ends else _cut(raw)
-        found = _decode(raw[:cut], name, number, place=place, ends=ends)
-        yield found if isinstance(found, BadLine) else found + "\n" * ends
-        if ends and place and isinstance(found, BadLine):
+        decoded = _decode(raw[:cut], name, number, offset=offset, ends=ends)
+        yield decoded if isinstance(decoded, BadLine) else decoded + "\n" * ends
+        if ends and offset and isinstance(decoded, BadLine):
             yield "\n"  # ends the preceding chunks of the line
-        number, place, rest = number + ends, 0 if ends else place + cut, raw[cut:]
+        number, offset, rest = number + ends, 0 if ends else offset + cut, raw[cut:]
 
 
 def _cut(raw: bytes) -> int:
@@ -138,15 +138,15 @@ def _skip_line(stream: BufferedIOBase) -> bool:
     return False
 
 
-def _decode(raw: bytes, name: str, number: int, *, place: int = 0, ends: bool = True) -> str | BadLine:
+def _decode(raw: bytes, name: str, number: int, *, offset: int = 0, ends: bool = True) -> str | BadLine:
     """The text of a line, or of a part of it that begins at byte `place`; `ends`: whether the line ends there."""
     try:
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:
-        reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {place + error.start + 1} of the line)"
+        reason = f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at byte {offset + error.start + 1} of the line)"
     else:
         if "\0" not in text:
-            return text if place else text.removeprefix("\ufeff")
+            return text if offset else text.removeprefix("\ufeff")
         reason = "the line holds a NUL character; is this file text?"
     is_utf16 = b"\0" in raw or raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     command = f"iconv -f {'UTF-16' if is_utf16 else 'WINDOWS-1252'} -t UTF-8 {quote(name)} > NEW"

@@ -64,7 +64,9 @@ def _find(text: str, content: str, begin: int, end: int) -> list[tuple[int, int]
     """Places of the lines of a block's content in the text; empty if one is not found."""
     places = list[tuple[int, int]]()
     for line in filter(None, map(str.lstrip, content.split("\n"))):
-        written = next((each for each in (line, line.replace("|", "\\|")) if text.find(each, begin, end) >= 0), None)
+        written = next(
+            (variant for variant in (line, line.replace("|", "\\|")) if text.find(variant, begin, end) >= 0), None
+        )
         if written is None:
             return []
         begin = text.find(written, begin, end)
@@ -88,21 +90,21 @@ class _Block:
 
     def _parts(self) -> Iterator[str | Code]:
         head, opened = _HEAD.match(self.source), list[int]()
-        place = head.end() if head else 0
+        position = head.end() if head else 0
         if head:
-            yield Code(self._raw(0, place))
-        for each in find_markup(self.source, self._environment):
-            if each.begin < place:
+            yield Code(self._raw(0, position))
+        for markup in find_markup(self.source, self._environment):
+            if markup.begin < position:
                 continue
-            yield from self._text_parts(place, each.begin)
-            raw, place = self._raw(each.begin, each.end), each.end
-            if each.name.startswith("link"):
-                opened += [place] * (each.role == "open")
-                label = opened.pop() if each.role == "close" else 0
+            yield from self._text_parts(position, markup.begin)
+            raw, position = self._raw(markup.begin, markup.end), markup.end
+            if markup.name.startswith("link"):
+                opened += [position] * (markup.role == "open")
+                label = opened.pop() if markup.role == "close" else 0
                 if raw in ("]", "][]"):  # the text is also the name of the address, which stays
-                    raw = f"][{self._raw(label, each.begin)}]"
-            yield Code(raw, each.role, each.name)
-        yield from self._text_parts(place, len(self.source))
+                    raw = f"][{self._raw(label, markup.begin)}]"
+            yield Code(raw, markup.role, markup.name)
+        yield from self._text_parts(position, len(self.source))
 
     def _text_parts(self, begin: int, end: int) -> Iterator[str | Code]:
         """The text between two places, in one line but for lines that have to stay lines."""
@@ -116,9 +118,9 @@ class _Block:
         """The text of the file for a part of the source."""
         return self._text[self._at(begin) : self._at(end)]
 
-    def _at(self, place: int) -> int:
-        line = bisect_right(self._starts, place) - 1
-        return self._places[line][0] + place - self._starts[line]
+    def _at(self, position: int) -> int:
+        line = bisect_right(self._starts, position) - 1
+        return self._places[line][0] + position - self._starts[line]
 
     def unit(self, line: int) -> Unit:
         """The unit of the block, which begins at a line of the file."""
@@ -143,9 +145,9 @@ class _Block:
         return escaped if self._keeps_structure(escaped) else plain
 
     def _joined(self, parts: list[str | Code], escape: Callable[[str], str]) -> str:
-        whole = "".join(escape(part) if isinstance(part, str) else part.raw for part in parts)
-        begins_block = self.is_line and _BLOCK_MARK.match(whole) and isinstance(parts[0], str)
-        return _BLOCK_MARK.sub(r"\1\\", whole, count=1) if begins_block else whole
+        joined = "".join(escape(part) if isinstance(part, str) else part.raw for part in parts)
+        begins_block = self.is_line and _BLOCK_MARK.match(joined) and isinstance(parts[0], str)
+        return _BLOCK_MARK.sub(r"\1\\", joined, count=1) if begins_block else joined
 
     def _keeps_structure(self, text: str) -> bool:
         return structure(_LINE_MARK.sub("\n", text), self._environment) == self._structure
@@ -188,22 +190,22 @@ def find_markup(text: str, environment: Mapping[str, Any]) -> list[Markup]:
     """
     recorder = {**environment, "places": []}
     _parsed(text, recorder)
-    found, last = list[tuple[int, int, str]](), 0
+    spans, last = list[tuple[int, int, str]](), 0
     for begin, end, name, token in sorted(recorder["places"], key=lambda record: record[:2]):
         kind = name or token.type  # of emphasis it is known only now
         if kind not in ("text", "softbreak") and begin >= last:
-            found.append((begin - (kind == "strong_open"), end + (kind == "strong_close"), kind))
-            last = found[-1][1]
-    return list(_named(text, found))
+            spans.append((begin - (kind == "strong_open"), end + (kind == "strong_close"), kind))
+            last = spans[-1][1]
+    return list(_named(text, spans))
 
 
-def _named(text: str, found: list[tuple[int, int, str]]) -> Iterator[Markup]:
+def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Markup]:
     """The markup with roles and the names of pairs."""
     opened = list[str]()
-    for number, (begin, end, kind) in enumerate(found):
+    for number, (begin, end, kind) in enumerate(spans):
         name, _, side = kind.rpartition("_")
         if kind == "html_inline":
-            yield _tag(text, found[number:])
+            yield _tag(text, spans[number:])
         elif kind == "hardbreak":
             yield Markup(begin, end, "break", "br")
         elif side == "open":
@@ -215,16 +217,16 @@ def _named(text: str, found: list[tuple[int, int, str]]) -> Iterator[Markup]:
             yield Markup(begin, end)
 
 
-def _tag(text: str, found: list[tuple[int, int, str]]) -> Markup:
+def _tag(text: str, spans: list[tuple[int, int, str]]) -> Markup:
     """The first of these tags of HTML, or all of its element if that is not translated."""
-    begin, end, _ = found[0]
+    begin, end, _ = spans[0]
     tag = next(scan_tags(text[begin:end], html=True), None)
     if tag is None or tag.kind not in ("open", "close") or tag.name in VOID:
         is_break = tag is not None and tag.name == "br"
         return Markup(begin, end, "break", "br") if is_break else Markup(begin, end)
     if tag.kind == "open" and tag.is_opaque:
         closing = re.compile(rf"</{tag.name}\s*>", re.IGNORECASE)
-        end = next((last for first, last, _ in found[1:] if closing.fullmatch(text[first:last])), end)
+        end = next((last for first, last, _ in spans[1:] if closing.fullmatch(text[first:last])), end)
         return Markup(begin, end)
     return Markup(begin, end, "close" if tag.kind == "close" else "open", f"<{tag.name}")
 
@@ -279,11 +281,11 @@ def _record(state: Any, begin: int, _tokens: int) -> None:
 
 def _record_signs(state: Any, begin: int, tokens: int) -> None:
     """A sign of emphasis is a token, whose kind is known when the whole text was parsed."""
-    place = state.pos
+    position = state.pos
     for token in reversed(state.tokens[tokens:]):
-        if place > begin:
-            state.env["places"].append((place - len(token.content), place, "", token))
-            place -= len(token.content)
+        if position > begin:
+            state.env["places"].append((position - len(token.content), position, "", token))
+            position -= len(token.content)
 
 
 def _link(state: Any, silent: bool, opened: str = "[") -> bool:
@@ -313,7 +315,7 @@ def _image(state: Any, silent: bool) -> bool:
 
 
 def _dialect(state: Any, silent: bool) -> bool:
-    kept, around = (each.match(state.src, state.pos, state.posMax) for each in (_KEPT, _AROUND))
+    kept, around = (expression.match(state.src, state.pos, state.posMax) for expression in (_KEPT, _AROUND))
     match = kept or around
     if match is None:
         return False

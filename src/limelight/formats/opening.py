@@ -39,7 +39,7 @@ COMPRESSIONS = tuple(_FORMATS)
 _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
-"""Suffixes of XLIFF; the last two are those of translation programs."""
+"""Suffixes of XLIFF; the last two are used by translation programs."""
 SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
 """Suffixes of files whose segments name their languages."""
 DOCUMENT_SUFFIXES = (
@@ -139,9 +139,9 @@ def compress(content: bytes, suffix: str) -> bytes:
 
 def refuse_name(path: Path, suffix: str) -> None:
     """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
-    if found := _BY_SUFFIX.get(suffix):
+    if description := _BY_SUFFIX.get(suffix):
         raise UserError(
-            f"{path}: is {found}, which is not read as text; parallel text is read by the ending of its name "
+            f"{path}: is {description}, which is not read as text; parallel text is read by the ending of its name "
             f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in "
             "UTF-8, a sentence a line, or as a table with tabs (.tsv)"
         )
@@ -207,7 +207,9 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
         return suffix if (_QT if suffix == ".ts" else _ARRAY).match(head) else ".one"
     lines = [line for line in head[: head.rfind(b"\n") + 1 or None].splitlines() if line.strip()]
     separators = {b"\t": ".tsv", b" ||| ": PIPES}
-    return next((kind for each, kind in separators.items() if lines and all(each in line for line in lines)), suffix)
+    return next(
+        (kind for separator, kind in separators.items() if lines and all(separator in line for line in lines)), suffix
+    )
 
 
 def holds_both_sides(path: str | Path) -> bool:
@@ -246,6 +248,6 @@ def require_lasting(files: Iterable[str]) -> None:
 
 
 def text_suffix(path: str | Path) -> str:
-    """The suffix before that of the compression: `.tsv` of `train.tsv.gz`."""
+    """The suffix before the suffix of the compression: `.tsv` of `train.tsv.gz`."""
     path = Path(str(path).lower())
     return Path(path.stem).suffix if path.suffix in COMPRESSIONS else path.suffix

@@ -89,8 +89,8 @@ def read_pairs(
         return _pairs(_two_files(*paths), on_bad_line, on_unused)
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(paths) != 1:
-        given = counted(len(paths), "file")
-        raise UserError(f"{given} given; parallel text is one file ({kinds}) or two, read line by line")
+        count = counted(len(paths), "file")
+        raise UserError(f"{count} given; parallel text is one file ({kinds}) or two, read line by line")
     (path,) = paths
     kind = kind_of(path, alone=True)
     if kind not in _READERS:

@@ -50,29 +50,29 @@ class PluralForms(NamedTuple):
 
 def forms_of_header(header: str) -> PluralForms | None:
     """The forms in the field `Plural-Forms` of a header; None if it is missing or invalid."""
-    found = _FORMS.search(header)
-    if found is None or not 1 <= int(found[1]) <= MAX_FORMS:
+    match = _FORMS.search(header)
+    if match is None or not 1 <= int(match[1]) <= MAX_FORMS:
         return None
-    count = int(found[1])
+    count = int(match[1])
     try:
-        numbers = [plural_form(found[2], number) for number in (1, 2, 5)]
+        numbers = [plural_form(match[2], number) for number in (1, 2, 5)]
     except ValueError:
         return None
     one = numbers[0] if numbers[0] < count and numbers[0] not in numbers[1:] else -1
-    return PluralForms(count, one, f"{found[0]};")
+    return PluralForms(count, one, f"{match[0]};")
 
 
 def forms_of_language(language: str) -> PluralForms | None:
     """The forms of a language by its code; None if the code is unknown."""
-    whole = language.lower().replace("_", "-").partition("@")[0]
-    rule = _BY_LANGUAGE.get(whole) or _BY_LANGUAGE.get(normal_code(whole.partition("-")[0]))
+    code = language.lower().replace("_", "-").partition("@")[0]
+    rule = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(normal_code(code.partition("-")[0]))
     return forms_of_header(rule) if rule else None
 
 
 def forms_of_qt(language: str) -> PluralForms | None:
     """The forms that Qt uses, which has its own rules for some languages; None if the code is unknown."""
-    found, own = forms_of_language(language), _QT.get(normal_code(language))
-    return found if own is None else PluralForms(own, 0 if own > 1 else -1)
+    forms, own = forms_of_language(language), _QT.get(normal_code(language))
+    return forms if own is None else PluralForms(own, 0 if own > 1 else -1)
 
 
 def plural_form(expression: str, number: int) -> int:

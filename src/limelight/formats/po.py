@@ -94,10 +94,10 @@ def _unescaped(match: re.Match[str]) -> str:
 
 def entries(lines: Iterable[str]) -> Iterator[Entry]:
     """The entries of the lines of a catalog, in order. Obsolete entries (`#~`) are comments. Raises `FormatError`."""
-    entry, place = Entry(), 0
-    for number, whole in enumerate(lines, start=1):
-        content, begin, end = whole.strip(), place, place + len(whole.rstrip("\r\n"))
-        place += len(whole)
+    entry, position = Entry(), 0
+    for number, line in enumerate(lines, start=1):
+        content, begin, end = line.strip(), position, position + len(line.rstrip("\r\n"))
+        position += len(line)
         is_full = entry.forms or (content and "msgid" in entry.parts)
         if is_full and (not content or content.startswith(("#", "msgctxt", "msgid ", 'msgid"'))):
             yield _whole(entry)
@@ -116,7 +116,7 @@ def _whole(entry: Entry) -> Entry:
 
 
 def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, list[str]]]:
-    """The keywords of the source texts, with those of their translations: the singular has the form for one, the plural
+    """The keywords of the source texts, and of their translations: the singular has the form for one, the plural
     all others. Forms that are numbered otherwise are all of the plural."""
     own = entry.forms
     if "msgid_plural" not in entry.parts:
@@ -165,8 +165,8 @@ def _segments(entry: Entry, plurals: PluralForms | None, source: str, target: st
 
 def charset(data: bytes) -> str:
     """The encoding named in the header of a catalog; empty if there is none."""
-    found = _CHARSET.search(data[:4000].decode("ascii", "replace"))
-    return "" if found is None or found[1].upper() == "CHARSET" else found[1]
+    match = _CHARSET.search(data[:4000].decode("ascii", "replace"))
+    return "" if match is None or match[1].upper() == "CHARSET" else match[1]
 
 
 def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
@@ -182,8 +182,8 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
             plurals = plurals or forms_of_header(entry.text("msgstr"))
             continue
         sides = _sides(entry, plurals or forms_of_language(language))
-        asked = everything or entry.is_fuzzy
-        open_forms = [name for name in entry.forms if asked or not entry.text(name)]
+        is_open = everything or entry.is_fuzzy
+        open_forms = [name for name in entry.forms if is_open or not entry.text(name)]
         known = [form for _, forms in sides for form in forms]
         surplus = [name for name in open_forms if name not in known]
         for keyword, forms in sides:
@@ -191,10 +191,10 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
             if wanted and has_words(entry.text(keyword)):
                 units.append(_unit(text, entry, keyword, wanted, surplus))
     rule = forms_of_language(language)
-    given = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, rule.rule if rule else ""),
+    headers = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, rule.rule if rule else ""),
              (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
-    found = [(pattern.search(text), new) for pattern, new in given]
-    return with_first(units, [Splice(*match.span(), new) for match, new in found if match and new])
+    matches = [(pattern.search(text), new) for pattern, new in headers]
+    return with_first(units, [Splice(*match.span(), new) for match, new in matches if match and new])
 
 
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:

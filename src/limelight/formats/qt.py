@@ -67,12 +67,12 @@ def scan_qt(path: str | Path) -> Iterator[Segment]:
 def qt_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
     """Messages of a Qt file whose translation is missing or unfinished. They remain `unfinished`, for review."""
     units, roots = list[Unit](), dict[Element, str]()
-    for found in find_units(text, ("TS",), ("message",)):
-        root = found.ancestors[0]
+    for element in find_units(text, ("TS",), ("message",)):
+        root = element.ancestors[0]
         plurals = forms_of_qt(root.get("language") or language)
         roots[root] = "language"
-        for message in _messages(found):
-            is_filled = has_content(message.target) or any(each.text().strip() for each in message.forms)
+        for message in _messages(element):
+            is_filled = has_content(message.target) or any(form.text().strip() for form in message.forms)
             if message.kind != "obsolete" and (everything or message.kind or not is_filled):
                 unit = _unit(text, message, plurals)
                 units += [unit] * unit.has_words

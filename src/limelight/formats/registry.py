@@ -101,8 +101,8 @@ def decode_file(data: bytes, suffix: str) -> Decoded:
         is_kept = text.encode(encoding, "replace") == content
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        what = f"not valid {encoding.upper()} (byte 0x{content[error.start]:02x})"
-        raise FormatError(f"{what}; convert the file to UTF-8", line) from None
+        fault = f"not valid {encoding.upper()} (byte 0x{content[error.start]:02x})"
+        raise FormatError(f"{fault}; convert the file to UTF-8", line) from None
     except LookupError:
         raise FormatError(f"the encoding {shown(encoding, 40)!r} is not known; convert the file to UTF-8") from None
     if "\0" in text:
@@ -117,5 +117,5 @@ def _declared(data: bytes, kind: str) -> str:
     if kind == "po":
         return charset(data)
     head = data[:2000].decode("ascii", "replace") if kind in ("xml", "html") else ""
-    found = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
-    return found[1] if found else ""
+    match = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
+    return match[1] if match else ""

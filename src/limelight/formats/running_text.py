@@ -89,15 +89,15 @@ def read_documents(
         on_bad_line: as in `measure`.
     """
     cut = int(extent.characters * (1 - held_out))
-    place = 0
+    position = 0
     for text, ends in _parts(_read(Path(file), on_bad_line, by_line=by_line), by_line) if extent.documents else ():
-        room = cut - place
+        room = cut - position
         if by_line or not 0 < room < len(text):
-            yield Part(text, ends or place + len(text) == cut, room <= 0, by_line)
+            yield Part(text, ends or position + len(text) == cut, room <= 0, by_line)
         else:
             yield Part(text[:room], True, False, by_line)
             yield Part(text[room:], ends, True, by_line)
-        place += len(text) + by_line
+        position += len(text) + by_line
 
 
 def _parts(texts: Iterator[str], by_line: bool) -> Iterator[tuple[str, bool]]:

@@ -86,21 +86,21 @@ def pairs_of(
 def _pairs(segment: Segment, file: str, choice: _Choice) -> Iterator[Pair | BadLine]:
     where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
     sources, targets = choice.sides(segment.variants)
-    found = [(source, target) for source, target in product(sources, targets) if source is not target]
-    if segment.unused or not found:
+    combinations = [(source, target) for source, target in product(sources, targets) if source is not target]
+    if segment.unused or not combinations:
         yield BadLine(file, segment.line, (segment.unused or choice.lacking(sources, targets)) + where, unused=True)
     elif max(len(sources), len(targets)) > MAX_VARIANTS:
         yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
     else:
-        for source, target in found:
+        for source, target in combinations:
             yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
 
 
 class _Choice:
     """Chooses which texts of a file are source and target.
 
-    Named languages match those of the file by `matches`. A language that was not named is taken from the first segment
-    with two languages; a file with a third one is then refused.
+    Named languages match the languages of the file by `matches`. A language that was not named is taken from the first
+    segment with two languages; a file with a third one is then refused.
     """
 
     def __init__(self, source: str, target: str) -> None:
@@ -113,13 +113,13 @@ class _Choice:
         languages = {tag(variant.language): variant.language for variant in variants if variant.language}
         self._seen = languages | self._seen
         codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
-        found = codes if len(codes) > 1 else list(languages)
-        if len(found) > 1 and not all(self._wanted):
-            source = self._wanted[0] or _other(found, self._wanted[1])
-            self._wanted = source, self._wanted[1] or _other(found, source)
+        codes_of_file = codes if len(codes) > 1 else list(languages)
+        if len(codes_of_file) > 1 and not all(self._wanted):
+            source = self._wanted[0] or _other(codes_of_file, self._wanted[1])
+            self._wanted = source, self._wanted[1] or _other(codes_of_file, source)
         self._any = self._any or bool(variants)
         self._any_pair = self._any_pair or all(self.sides(variants))
-        is_known = all(any(matches(each, there) for each in self._wanted) for there in languages)
+        is_known = all(any(matches(wanted, language) for wanted in self._wanted) for language in languages)
         if self._all_named or is_known or not all(self._wanted):
             return ""
         remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
@@ -132,9 +132,8 @@ class _Choice:
         if len(variants) == 2 and not all(variant.language for variant in variants):
             first, second = max((variants, variants[::-1]), key=self._fit)
             return ([first], [second]) if self._fit((first, second)) >= 0 else ([], [])
-        return [each for each in variants if _is(each, source, target)], [
-            each for each in variants if _is(each, target, source)
-        ]
+        sources = [variant for variant in variants if _is(variant, source, target)]
+        return sources, [variant for variant in variants if _is(variant, target, source)]
 
     def _fit(self, sides: Sequence[Variant]) -> int:
         """How many languages match; -1 if one does not."""
@@ -161,8 +160,8 @@ class _Choice:
         )
 
     def _listed(self) -> str:
-        found = sorted(shown(language, 30) for language in self._seen.values())
-        return ", ".join(found[:MAX_LISTED]) + ", ..." * (len(found) > MAX_LISTED)
+        seen = sorted(shown(language, 30) for language in self._seen.values())
+        return ", ".join(seen[:MAX_LISTED]) + ", ..." * (len(seen) > MAX_LISTED)
 
 
 def _is(variant: Variant, wanted: str, other: str) -> bool:
@@ -172,9 +171,9 @@ def _is(variant: Variant, wanted: str, other: str) -> bool:
     return bool(wanted) and matches(wanted, language) and not exactly_other
 
 
-def _other(found: Sequence[str], language: str) -> str:
+def _other(languages: Sequence[str], language: str) -> str:
     """The first tag that does not match a language or, if all match, that is not equal to it."""
-    return min(found, key=lambda each: (matches(language, each), each == tag(language)))
+    return min(languages, key=lambda other: (matches(language, other), other == tag(language)))
 
 
 @lru_cache(1000)
@@ -186,7 +185,7 @@ def tag(language: str) -> str:
 
 
 @lru_cache(10_000)
-def matches(asked: str, there: str) -> bool:
+def matches(wanted: str, language: str) -> bool:
     """Whether a language in a file matches a requested one: `en` matches `en-US` and vice versa; `en-GB` does not."""
-    one, other = tag(asked), tag(there)
+    one, other = tag(wanted), tag(language)
     return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}-")

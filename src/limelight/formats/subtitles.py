@@ -114,16 +114,16 @@ def _unit(text: str, group: Sequence[_Cue]) -> Unit:
 
 
 def _parts(text: str) -> Iterator[str | Code]:
-    place = 0
+    position = 0
     for match in _CODE.finditer(text):
-        yield text[place : match.start()]
+        yield text[position : match.start()]
         name = match["name"] or "code"
         if match["name"] is None or name[0].isdigit():
             yield Code(match[0], "alone", "time" if name[0].isdigit() else name)
         else:
             yield Code(match[0], "close" if match["close"] else "open", name)
-        place = match.end()
-    yield text[place:]
+        position = match.end()
+    yield text[position:]
 
 
 def _in_order(text: str, codes: Sequence[Code]) -> str:
@@ -144,15 +144,15 @@ def _divided(text: str, sizes: Sequence[int]) -> list[str]:
     if len(sizes) == 1:
         return [text]
     atoms = _atoms(" ".join(text.split()))
-    total, parts, place, done = _width("".join(atoms)), list[str](), 0, 0
+    total, parts, begin, done = _width("".join(atoms)), list[str](), 0, 0
     for number, share in enumerate(accumulate(sizes)):
-        end, left = min(place + 1, len(atoms)), len(sizes) - number - 1
-        done += sum(map(_width, atoms[place:end]))
+        end, left = min(begin + 1, len(atoms)), len(sizes) - number - 1
+        done += sum(map(_width, atoms[begin:end]))
         while end < len(atoms) - left and (not left or done + _width(atoms[end]) / 2 <= total * share / sum(sizes)):
             done += _width(atoms[end])
             end += 1
-        parts.append("".join(atoms[place:end]).strip(" "))
-        place = end
+        parts.append("".join(atoms[begin:end]).strip(" "))
+        begin = end
     return parts
 
 

@@ -43,20 +43,22 @@ def _columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     for pair in SIDES:
         if all(lowered.count(name) == 1 for name in pair):
             return tuple((lowered.index(name), "") for name in pair)
-    named = [(place, code_of(name) or name) for place, name in enumerate(names)]
-    found = [(place, name) for place, name in named if _LANGUAGE.fullmatch(name) and name.lower() not in _NO_LANGUAGES]
-    return tuple(found) if len(found) > 1 else ()
+    named = [(column, code_of(name) or name) for column, name in enumerate(names)]
+    columns = [
+        (column, name) for column, name in named if _LANGUAGE.fullmatch(name) and name.lower() not in _NO_LANGUAGES
+    ]
+    return tuple(columns) if len(columns) > 1 else ()
 
 
 def _places(columns: Sequence[str], header: Sequence[str], file: str) -> list[int]:
     """The indexes of columns by name or number. Raises `UserError` for one that is not there."""
-    found = []
+    places = []
     for column in columns:
         number = int(column[:4]) if column.isdecimal() else 0
         if column not in header and not 1 <= number <= len(header):
             raise UserError(f"{file}: there is no column {shown(column, 30)}; the first line: {_listed(header)}")
-        found.append(list(header).index(column) if column in header else number - 1)
-    return found
+        places.append(list(header).index(column) if column in header else number - 1)
+    return places
 
 
 def _listed(header: Sequence[str]) -> str:
@@ -77,7 +79,7 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
             return
         delimiter = max(DELIMITERS, key=first.count)
         header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
-        columns = [(place, "") for place in _places(sides, header, file)] if sides else _columns(tuple(header))
+        columns = [(column, "") for column in _places(sides, header, file)] if sides else _columns(tuple(header))
         if not columns:
             reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
             raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {_listed(header)}")
@@ -94,7 +96,7 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
                 reason = "the number of cells differs from that of the first line"
                 yield BadLine(file, begin, f"{reason} ({len(cells)}, not {len(header)})")
             elif cells:
-                variants = [Variant(language, [cells[place]]) for place, language in columns]
+                variants = [Variant(language, [cells[column]]) for column, language in columns]
                 yield Segment(begin, variants)
 
 
@@ -144,7 +146,7 @@ def scan_jsonl(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | S
 
 
 def scan_json(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
-    """The objects of a JSON array, as those of `scan_jsonl`; they are counted instead of lines."""
+    """The objects of a JSON array, like the objects of `scan_jsonl`; they are counted instead of lines."""
     name = str(path)
     with open_text(path) as stream:
         try:
@@ -177,7 +179,7 @@ def _of_record(record: Any, name: str, number: int, sides: Sequence[str]) -> Pai
     inner: Mapping[str, Any] = record["translation"] if isinstance(record.get("translation"), dict) else record
     names = tuple(inner)
     columns = () if sides or {"source", "target"} & inner.keys() else _columns(names)
-    keys = list(sides) or [names[place] for place, _ in columns] or ["source", "target"]
+    keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
     texts = list[str]()
     for key in keys:
         text = inner.get(key)

@@ -24,11 +24,11 @@ def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
         element = unit.element
         if element.name == "header":
             own = element.get("srclang")
-        elif not all(each.get("lang") for each in element.elements("tuv")):
+        elif not all(variant.get("lang") for variant in element.elements("tuv")):
             yield BadLine(str(path), element.line, "a <tuv> without a language (xml:lang)")
         else:
             source = element.get("srclang") or own
-            texts = ((each.get("lang"), each.first("seg")) for each in element.elements("tuv"))
+            texts = ((variant.get("lang"), variant.first("seg")) for variant in element.elements("tuv"))
             variants = [Variant(language, list(inline_parts(text, _inline))) for language, text in texts if text]
-            variants.sort(key=lambda each: not (source and matches(source, each.language)))  # stable
+            variants.sort(key=lambda variant: not (source and matches(source, variant.language)))  # stable
             yield Segment(element.line, variants, element.get("tuid"))

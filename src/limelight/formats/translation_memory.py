@@ -64,8 +64,8 @@ class TranslationMemory:
 
     def of(self, source: str, target: str) -> TranslationMemory:
         """The segments of a direction."""
-        asked = normal_code(source), normal_code(target)
-        return TranslationMemory(index for index in self.indexes if index.fits(*asked))
+        languages = normal_code(source), normal_code(target)
+        return TranslationMemory(index for index in self.indexes if index.fits(*languages))
 
     def find(self, text: str) -> MemoryMatch | None:
         """The last segment of a file with this source, or None. White space at the ends does not count."""
@@ -114,7 +114,7 @@ def open_memory(
     """
     path, (source, target) = Path(path), (normal_code(source), normal_code(target))
     read_pairs([path], source, target)  # raises for a missing file and an unknown format
-    place = path.with_name(f"{path.name}.{source}-{target}.index")
+    index = path.with_name(f"{path.name}.{source}-{target}.index")
 
     def build(partial: Path) -> None:
         before, bad = _state(path), list[BadLine]()
@@ -128,15 +128,15 @@ def open_memory(
 
     try:
         with locked(path):  # several engines of a service begin at the same time
-            about = _about(place)
+            about = _about(index)
             if about.get("format") != FORMAT or about.get("file") != _state(path):
-                fill_file(place, build)
-        return TranslationMemory([Index(place, name or str(path))])
+                fill_file(index, build)
+        return TranslationMemory([Index(index, name or str(path))])
     except OSError as error:
-        say(f"{place}: cannot be written ({cause(error).lower()}): the index is temporary")
+        say(f"{index}: cannot be written ({cause(error).lower()}): the index is temporary")
     folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
-    build(folder / place.name)
-    memory = TranslationMemory([Index(folder / place.name, name or str(path))])
+    build(folder / index.name)
+    memory = TranslationMemory([Index(folder / index.name, name or str(path))])
     weakref.finalize(memory.indexes[0], shutil.rmtree, folder, ignore_errors=True)
     return memory
 
@@ -144,7 +144,7 @@ def open_memory(
 def open_memories(
     path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]
 ) -> TranslationMemory:
-    """The memory of a file in these directions, without those of which it has no pairs.
+    """The memory of a file in these directions, without the directions of which it has no pairs.
 
     Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several directions.
     """

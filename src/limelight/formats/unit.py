@@ -117,10 +117,10 @@ def make_unit(
             else:
                 text.append(chr(FIRST_CODE + len(codes)))
                 codes.append(Code(piece) if isinstance(piece, str) else piece)
-    whole = "".join(text)
-    if len(whole) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
-        raise FormatError(f"a segment of {len(whole):,} characters; the maximum is {MAX_UNIT:,}", line)
-    return Unit(whole, tuple(codes), write, line, limits)
+    joined = "".join(text)
+    if len(joined) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
+        raise FormatError(f"a segment of {len(joined):,} characters; the maximum is {MAX_UNIT:,}", line)
+    return Unit(joined, tuple(codes), write, line, limits)
 
 
 def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
@@ -170,21 +170,21 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
 
     Raises `ValueError` if two splices overlap.
     """
-    ordered = sorted(dict.fromkeys(splices), key=lambda each: (each.begin, -each.end))
-    begins = [each.begin for each in ordered]
+    ordered = sorted(dict.fromkeys(splices), key=lambda one: (one.begin, -one.end))
+    begins = [one.begin for one in ordered]
 
     def changed(begin: int, end: int, first: int) -> str:
         """The text between two places with the splices from number `first` on."""
-        parts, place = list[str](), begin
+        parts, position = list[str](), begin
         for number in range(bisect_left(begins, begin, first), bisect_right(begins, end)):
             one = ordered[number]
             if one.begin == end < one.end:
                 break
-            if one.begin < place and one.end <= place:
+            if one.begin < position and one.end <= position:
                 continue
-            if one.begin < place or not one.begin <= one.end <= end:
+            if one.begin < position or not one.begin <= one.end <= end:
                 raise ValueError(f"splices overlap at {one.begin}")
-            parts.append(text[place : one.begin])
+            parts.append(text[position : one.begin])
             for part in [one.text] if isinstance(one.text, str) else one.text:
                 if isinstance(part, str):
                     parts.append(part)
@@ -192,21 +192,23 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
                     parts.append(part.raw)
                 else:
                     parts.append(changed(part.begin, part.begin + len(part.raw), number + 1))
-            place = one.end
-        return "".join([*parts, text[place:end]])
+            position = one.end
+        return "".join([*parts, text[position:end]])
 
     return changed(0, len(text), 0)
 
 
 def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | None]) -> str:
     """The text of a file with translations of its units; a translation that is None or equal changes nothing."""
-    given = zip(units, translations, strict=True)
-    return splice(text, [each for unit, new in given if new not in (None, unit.text) for each in unit.write(new or "")])
+    translated = zip(units, translations, strict=True)
+    return splice(
+        text, [change for unit, new in translated if new not in (None, unit.text) for change in unit.write(new or "")]
+    )
 
 
-def line_at(text: str, place: int) -> int:
+def line_at(text: str, position: int) -> int:
     """The line, from 1, of the character at a place of a file."""
-    return bisect_right(_line_starts(text), place)
+    return bisect_right(_line_starts(text), position)
 
 
 @lru_cache(1)

@@ -96,18 +96,18 @@ def _sides(unit: XmlUnit) -> Iterator[_Sides]:
         inner = segment.first("source")
         if inner is not None:
             name = f"{element.get('id')}/{segment.get('id') or number}"
-            place = XmlUnit(segment, (*unit.ancestors, element))
-            yield _Sides(place, inner, segment.first("target"), name, segment.get("state"))
+            segment_unit = XmlUnit(segment, (*unit.ancestors, element))
+            yield _Sides(segment_unit, inner, segment.first("target"), name, segment.get("state"))
     source, target = element.first("source"), element.first("target")
     if source is None or element.get("restype") == _CATALOG_HEADER:
         return
-    whole = _Sides(unit, source, target, element.get("id"), target.get("state") if target else "")
+    sides = _Sides(unit, source, target, element.get("id"), target.get("state") if target else "")
     sources, targets = _marks(element.first("seg-source")), _marks(target)
-    if sources and sources.keys() == targets.keys() and whole.is_filled:
+    if sources and sources.keys() == targets.keys() and sides.is_filled:
         for mid in sources:
-            yield whole._replace(source=sources[mid], target=targets[mid], divided=target)
+            yield sides._replace(source=sources[mid], target=targets[mid], divided=target)
     else:
-        yield whole
+        yield sides
 
 
 def _marks(side: Element | None) -> dict[str, Element]:
@@ -124,7 +124,7 @@ def scan_xliff(path: str | Path) -> Iterator[Segment]:
 
 def _segment(sides: _Sides) -> Segment:
     element, target = sides.unit.element, sides.divided or sides.target
-    texts: list[Parts] = [list(inline_parts(each, _inline)) if each else [] for each in (sides.source, sides.target)]
+    texts: list[Parts] = [list(inline_parts(side, _inline)) if side else [] for side in (sides.source, sides.target)]
     root = sides.unit.ancestors[0]
     source = root.get("srcLang") or sides.unit.inherited("source-language") or sides.source.get("lang")
     named = root.get("trgLang") or sides.unit.inherited("target-language") or (target.get("lang") if target else "")
@@ -147,7 +147,7 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
         if root.get("version").startswith("2"):
             holders[root] = "trgLang"
         else:
-            holders |= {each: "target-language" for each in unit.ancestors if each.name == "file"}
+            holders |= {ancestor: "target-language" for ancestor in unit.ancestors if ancestor.name == "file"}
         for sides in _sides(unit):
             done = sides.is_filled and sides.state in DONE
             if not (sides.is_kept or sides.is_approved) and (everything or not done):

@@ -92,7 +92,9 @@ class XmlUnit(NamedTuple):
 
     def inherited(self, name: str) -> str:
         """An attribute of the element, or of the nearest enclosing one that has it."""
-        return next((found for each in (self.element, *reversed(self.ancestors)) if (found := each.get(name))), "")
+        return next(
+            (value for element in (self.element, *reversed(self.ancestors)) if (value := element.get(name))), ""
+        )
 
 
 def read_units(path: str | Path, roots: Collection[str], names: Collection[str]) -> Iterator[XmlUnit]:
@@ -155,8 +157,8 @@ class _Parser:
 
     def taken(self) -> list[XmlUnit]:
         """The units since the last call."""
-        found, self._found = self._found, []
-        return found
+        elements, self._found = self._found, []
+        return elements
 
     def feed(self, data: bytes, *, ends: bool) -> None:
         """Parse some more bytes, or all of a document. Raises `FormatError`."""
@@ -182,7 +184,7 @@ class _Parser:
         prefix, _, local = name.rpartition(":")
         if not self._stack and self._roots and local not in self._roots:
             raise FormatError(f"the file begins with <{shown(local, 40)}>, not with <{next(iter(self._roots))}>", 1)
-        named = {each.rpartition(":")[2]: value for each, value in attributes.items()}
+        named = {name_with_prefix.rpartition(":")[2]: value for name_with_prefix, value in attributes.items()}
         element = Element(local, prefix, named | attributes, self.line)
         if self._text:
             element.begin = self._here()
@@ -197,10 +199,10 @@ class _Parser:
     def _end(self, _name: str) -> None:
         element = self._stack.pop()
         if self._text:
-            place = self._here()
-            element.close = max(place, element.content)
-            empty = place == element.content and self._text[place - 2 : place] == "/>"
-            tag = None if empty else _TAG.match(self._text, place)
+            position = self._here()
+            element.close = max(position, element.content)
+            empty = position == element.content and self._text[position - 2 : position] == "/>"
+            tag = None if empty else _TAG.match(self._text, position)
             element.end = tag.end() if tag else element.close
         if self._depth == len(self._stack) + 1:
             self._depth = 0
@@ -268,31 +270,31 @@ def has_content(parts: Iterable[str | Code]) -> bool:
 
 def opening_tag(text: str, element: Element) -> tuple[str, str]:
     """The name of an element with its prefix, and its attributes with the spaces before them, as in the file."""
-    found = _OPENING.fullmatch(text, element.begin, element.content)
-    return (found[1], found[2]) if found else (element.name, "")
+    match = _OPENING.fullmatch(text, element.begin, element.content)
+    return (match[1], match[2]) if match else (element.name, "")
 
 
 def with_attribute(text: str, element: Element, name: str, value: str) -> Splice:
     """A splice that sets an attribute, or adds it after the others."""
     tag = text[element.begin : element.content]
-    found = re.search(rf"\s(?:[\w.-]+:)?{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    if found:
-        begin, end = found.span(1 if found[1] is not None else 2)
+    match = re.search(rf"\s(?:[\w.-]+:)?{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    if match:
+        begin, end = match.span(1 if match[1] is not None else 2)
         return Splice(element.begin + begin, element.begin + end, value)
-    place = element.begin + len(tag.rstrip("/>").rstrip())
-    return Splice(place, place, f' {name}="{value}"')
+    position = element.begin + len(tag.rstrip("/>").rstrip())
+    return Splice(position, position, f' {name}="{value}"')
 
 
 def with_languages(units: list[Unit], text: str, holders: dict[Element, str], language: str) -> list[Unit]:
     """The units, where the first one also names the language in the attributes of these elements that name none."""
-    unnamed = [(each, name) for each, name in holders.items() if language and not each.get(name)]
-    return with_first(units, [with_attribute(text, each, name, language) for each, name in unnamed])
+    unnamed = [(element, name) for element, name in holders.items() if language and not element.get(name)]
+    return with_first(units, [with_attribute(text, element, name, language) for element, name in unnamed])
 
 
-def indent(text: str, place: int) -> str:
+def indent(text: str, position: int) -> str:
     """The line break and spaces before a tag; empty if other text precedes it."""
-    found = _INDENT.search(text[max(0, place - 200) : place])
-    return found[0] if found else ""
+    match = _INDENT.search(text[max(0, position - 200) : position])
+    return match[0] if match else ""
 
 
 def escape_xml(text: str) -> str:

@@ -171,7 +171,7 @@ def _is_special(letter: str) -> bool:
 
 @cache
 def alphabet_of(language: str) -> frozenset[str]:
-    """The lower-case letters of a language that English does not have; without a table, the letters of all languages."""
+    """The lower-case letters of a language that English does not have; without one, the letters of all languages."""
     alphabets = _alphabets()
     return alphabets.get(normal_code(language), frozenset[str]().union(*alphabets.values()))
 
