@@ -148,6 +148,8 @@ def test_the_tour_drives_the_same_page(open_page, accessible, address):
     titles = []
     for _ in range(7):
         titles.append(page.locator(".tour h2").inner_text())
+        if len(titles) == 4:
+            assert f"does “{tokens(page, 0).nth(2).inner_text().strip()}” attend" in page.locator(".asks").inner_text()
         page.locator(".tour .primary").click()
     assert len(set(titles)) == 7
     assert page.locator(".tour").is_hidden()

@@ -1,5 +1,6 @@
 """What a new visitor wants to do with the model in the box, with the interactions counted: at most five each."""
 
+import json
 import re
 from collections.abc import Iterator
 from importlib.resources import files
@@ -12,7 +13,7 @@ import limelight
 from limelight.pipelines.explain import Question, explain
 from limelight.serving.links import Loading
 from limelight.storage.layout import DEFAULT
-from tests.browser.helpers import rest, tokens, until
+from tests.browser.helpers import ON_STAGE, rest, tokens, until
 from tests.serving.helpers import Running, running
 
 TEXT = "The small dog runs across the green grass."
@@ -79,6 +80,32 @@ def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
     rest(page)
     assert page.locator(".output").inner_text() == "Der Lehrer gab den Kindern einen großen roten Apfel."
     print(f"made right in {visitor.count} interactions")
+
+
+def test_the_stored_answer_is_drawn_while_the_model_loads(open_page: Any, service: Running) -> None:
+    stored = json.loads((files("limelight.box") / DEFAULT / "first-look.json").read_text(encoding="utf-8"))
+    service.service.catalog.models[0].folder = DEFAULT
+    page, loading = open_page("about:blank", allowed=service.url), True
+
+    def models(route: Any) -> None:
+        answer = route.fetch()
+        value = answer.json()
+        for each in value["models"] if loading else ():
+            each.update(ready=False, directions=[])
+        route.fulfill(response=answer, json=value)
+
+    page.route("**/api/v1/models", models)
+    page.goto(service.url)
+    page.get_by_text("Until then the page shows a stored answer").wait_for()
+    assert page.evaluate(ON_STAGE) == stored["translation"]["text"]
+    assert page.locator(".output").inner_text() == stored["translation"]["text"]
+    assert page.locator(".lines path").count() > 5
+    assert page.locator(".thumbnail").count() == stored["kinds"][0]["layers"] * stored["kinds"][0]["heads"]
+    loading = False
+    page.get_by_text("Until then").wait_for(state="hidden")
+    rest(page)
+    assert page.locator("textarea").input_value()
+    assert page.evaluate(ON_STAGE)
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])

@@ -72,18 +72,25 @@ export function bar(share, text) {
 }
 
 /**
- * Draw a view while it can be seen, when it is opened and after any of `names` has changed: `show` what `ask` finds, if
- * nothing else has been asked for since.
+ * Draw a view while it can be seen, after its width or any of `names` has changed: `show` what `ask` finds, if nothing
+ * else has been asked for since. A view that is opened again as it was is not drawn again.
  */
 export function follow(store, root, names, ask, show) {
   let asked = 0;
+  let drawn = 0; // the width of the picture; 0 where it is of something else
   const draw = async () => {
     const own = (asked += 1);
-    const found = root.clientWidth ? await ask() : undefined;
-    if (found !== undefined && own === asked) show(found);
+    const width = root.clientWidth;
+    const found = width ? await ask() : undefined;
+    if (found === undefined || own !== asked) return;
+    show(found);
+    drawn = width;
   };
-  store.on(names, () => requestAnimationFrame(() => void draw()));
-  onWidth(root, () => void draw());
+  store.on(names, () => {
+    drawn = 0;
+    requestAnimationFrame(() => void draw());
+  });
+  onWidth(root, () => root.clientWidth && root.clientWidth !== drawn && void draw());
 }
 
 /** Put these in place of all that an element holds. */

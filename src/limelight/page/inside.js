@@ -49,7 +49,7 @@ export function createInside(context) {
     const vectors = await source.inside(one.stack.side, one.layer, place);
     return { all, ...one, tokens, place, vectors };
   };
-  follow(store, root, ["document", "inside", "place", "step", "view", "theme"], ask, (found) => {
+  follow(store, root, ["document", "inside", "place", "step", "theme"], ask, (found) => {
     const { all, name, tokens, place } = found;
     fill(layers, options(all.map((each) => [each.name, `${each.stack.side}, layer ${each.layer}`])));
     fill(places, options(tokens.map((token, at) => [at, `${at}: ${plain(token)}`])));

@@ -33,7 +33,7 @@ export function createLayers(context) {
     return context.source.layers().catch((error) => ({ problem: error.message }));
   };
   let read = null;
-  follow(store, root, ["document", "depth", "view"], ask, (found) => {
+  follow(store, root, ["document", "depth"], ask, (found) => {
     const problem = !found
       ? "This file does not hold the layers. A served page shows them."
       : (found.problem ?? (found.encoder ? "" : "This model has no layers to read from."));

@@ -55,7 +55,7 @@ export function createMap(context) {
   const root = element("div.stacked", map, createInside(context));
   const ask = () => (hasMap(context) ? context.source.map() : undefined);
   const mark = () => markHere(context, here, tracks);
-  follow(store, root, ["document", "view", "theme"], ask, (found) => {
+  follow(store, root, ["document", "theme"], ask, (found) => {
     const tell = (text) => fill(reading, text);
     fill(tracks, ...found.stacks.map((stack) => track(context, stack, tell)));
     tell("Point at a lane for its numbers. Attention opens its heads, feed-forward and a layer what is inside.");

@@ -6,6 +6,7 @@ import { plain, spoken } from "./sentences.js";
 
 const LABELS = [13, 11, 9]; // pixels of a letter: the largest that fits its cell
 const MIN_CELL = 7;
+const LABELED = 80; // columns: a matrix of more has no labels, one of fewer may be wider than the page
 const MAX_CELL = 40;
 
 /** A canvas that draws `picture` (see `shown`); `chosen(row)` is called when a row is clicked. */
@@ -87,12 +88,14 @@ function lines(context, plan, { weights, kind }, style) {
 /** How large a cell is, and where the matrix begins: labels at its left and above it. */
 function planned(rows, columns, room) {
   const longest = (labels) => Math.min(Math.max(...labels.map((label) => shortName(label).length), 3), 14);
-  const plan = (font) => {
+  const plan = (font, least = MIN_CELL) => {
     const [left, top] = [rows, columns].map((labels) => (font ? Math.round(longest(labels) * font * 0.68) + 10 : 4));
-    const cell = Math.max(MIN_CELL, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
+    const cell = Math.max(least, Math.min(MAX_CELL, Math.floor((room - left - 4) / columns.length)));
     return { font, left, top, cell, width: left + cell * columns.length, height: top + cell * rows.length };
   };
-  return LABELS.map(plan).find(({ font, cell }) => cell >= font - 1) ?? plan(0); // labels that do not fit are left out
+  const fits = LABELS.map((font) => plan(font)).find(({ font, cell }) => cell >= font - 1);
+  const small = LABELS.at(-1);
+  return fits ?? (columns.length > LABELED ? plan(0) : plan(small, small));
 }
 
 function write(context, plan, { rows, columns }, style) {
@@ -130,7 +133,8 @@ function look(view, cell) {
   const context = cross.getContext("2d");
   context.clearRect(0, 0, plan.width, plan.height);
   if (!cell) {
-    return fill(reading, picture.hint ?? "Each row sums to one. Point at a cell for its weight.");
+    const more = plan.width > view.frame.clientWidth ? " Scroll sideways for the rest." : "";
+    return fill(reading, `${picture.hint ?? "Each row sums to one. Point at a cell for its weight."}${more}`);
   }
   context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--accent");
   context.lineWidth = 1.5;

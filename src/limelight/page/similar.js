@@ -56,23 +56,17 @@ export function createSimilar(context) {
       : { problem: "There is no other sentence to search. Put some into the field, one a line." };
     return { document, count, layer, word, found };
   };
-  follow(
-    store,
-    root,
-    ["document", "row", "column", "inside", "view"],
-    ask,
-    ({ document, count, layer, word, found }) => {
-      const all = document.sides.source.words
-        .map(({ text, role }, place) => (role ? null : [place, text]))
-        .filter(Boolean);
-      fill(words, options(all));
-      fill(layers, options(Array.from({ length: count }, (_, depth) => [depth, `after layer ${depth}`])));
-      words.value = String(word);
-      layers.value = String(layer);
-      fill(message, found.problem ?? "");
-      keepFocus(list, () => fill(list, found.problem ? [] : found.map((each) => element("li", line(context, each)))));
-    },
-  );
+  follow(store, root, ["document", "row", "column", "inside"], ask, ({ document, count, layer, word, found }) => {
+    const all = document.sides.source.words
+      .map(({ text, role }, place) => (role ? null : [place, text]))
+      .filter(Boolean);
+    fill(words, options(all));
+    fill(layers, options(Array.from({ length: count }, (_, depth) => [depth, `after layer ${depth}`])));
+    words.value = String(word);
+    layers.value = String(layer);
+    fill(message, found.problem ?? "");
+    keepFocus(list, () => fill(list, found.problem ? [] : found.map((each) => element("li", line(context, each)))));
+  });
   return root;
 }
 

@@ -37,6 +37,10 @@ export function createTour(context) {
     const station = STATIONS[number - 1];
     root.hidden = !station;
     document.body.classList.toggle("touring", Boolean(station));
+    if (changed && station) {
+      view.open = null;
+      stage(context, station); // before the question, which is about what it shows
+    }
     ask(view, station);
     if (!station) return;
     fill(place, `Station ${number} of ${STATIONS.length}`);
@@ -49,10 +53,7 @@ export function createTour(context) {
     );
     back.disabled = number === 1;
     fill(next, number === STATIONS.length ? "Done" : "Next");
-    if (changed) {
-      stage(context, station);
-      title.focus();
-    }
+    if (changed) title.focus();
   };
   store.on(["tour"], draw);
   store.on(["document"], () => draw());
@@ -82,10 +83,11 @@ function ask(view, station) {
     const { question = "Which word gets most?", answer = "Point at the words of the stage." } = station.asks;
     return fill(asks, element("details", element("summary", question), element("p", answer)));
   }
+  const where = document.querySelector(".board.across") ? "in the left column" : "in the upper line";
   const show = quiet("Show it", () => void reveal(view, -1), { class: "quiet small" });
   return fill(
     asks,
-    element("p", `Before you see it: to which word does ${spoken(row)} attend most? Choose one of the upper line.`),
+    element("p", `Before you see it: to which word does ${spoken(row)} attend most? Choose it ${where}.`),
     show,
   );
 }

@@ -1,6 +1,6 @@
 /** The beam as a tree from left to right: a column for each step, and why each hypothesis went no further. */
 
-import { button, element, fill, keepFocus, options, scroll, vector } from "./dom.js";
+import { button, element, fill, follow, keepFocus, options, scroll, vector } from "./dom.js";
 import { said, tokensOf } from "./hypotheses.js";
 
 const WIDTH = 128;
@@ -18,8 +18,13 @@ export function createTree(context) {
     reason,
     states(),
   );
-  context.store.on(["document"], () => draw(context, board, reason));
-  draw(context, board, reason);
+  follow(
+    context.store,
+    root,
+    ["document"],
+    () => context.document,
+    () => draw(context, board, reason),
+  );
   return root;
 }
 
@@ -51,7 +56,8 @@ function draw(context, board, reason) {
     return column;
   });
   keepFocus(board, () => fill(board, drawn));
-  fill(reason, `Up to ${beam.beam_size} hypotheses go on at each step. Point at one for what became of it.`);
+  const more = board.offsetWidth > board.parentElement.clientWidth ? " Scroll sideways for later steps." : "";
+  fill(reason, `Up to ${beam.beam_size} hypotheses go on at each step. Point at one for what became of it.${more}`);
 }
 
 /** How far down each node is: within a step the more probable stand higher. */
