@@ -78,7 +78,7 @@ class Command(_CleanHelp, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments of the command, of which some options take several."""
-        several = {name for each in self.params if each.metavar == SEVERAL for name in each.opts}
+        several = {name for parameter in self.params if parameter.metavar == SEVERAL for name in parameter.opts}
         return super().parse_args(ctx, repeat_options(args, several))
 
 
@@ -121,7 +121,9 @@ def parser_of(name: str) -> Any:
     about = LOADED[name]
     run = guarded(with_records(about.run))
     paragraphs = cleandoc(about.run.__doc__ or "").split("\n\n")
-    about_it = "\n\n".join(" ".join(each.split()) for each in paragraphs)  # typer would keep the ends of lines
+    about_it = "\n\n".join(
+        " ".join(paragraph.split()) for paragraph in paragraphs
+    )  # typer would keep the ends of lines
     info = CommandInfo(
         name,
         cls=Command,

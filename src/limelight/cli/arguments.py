@@ -55,12 +55,12 @@ def with_records(command: Callable[..., None]) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
     parameters: list[inspect.Parameter] = []
     records: dict[str, Any] = {}
-    for name, each in signature.parameters.items():
-        if is_dataclass(each.annotation):
-            records[name] = each.annotation
-            parameters += _options_of(each.annotation)
+    for name, parameter in signature.parameters.items():
+        if is_dataclass(parameter.annotation):
+            records[name] = parameter.annotation
+            parameters += _options_of(parameter.annotation)
         else:
-            parameters.append(_parameter(name, each.annotation, each.default))
+            parameters.append(_parameter(name, parameter.annotation, parameter.default))
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
@@ -74,16 +74,16 @@ def with_records(command: Callable[..., None]) -> Callable[..., None]:
 
 def _options_of(record: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(record)
-    for each in fields(record):
-        kind, default = hints[each.name], each.default
+    for field in fields(record):
+        kind, default = hints[field.name], field.default
         if is_dataclass(kind):
             yield from _options_of(kind)
-        elif bound := each.metadata.get("option"):
+        elif bound := field.metadata.get("option"):
             metavar = "N" if kind is int else "SECONDS"
             default = option(bound.help, metavar, default, bound.flag, panel="Limits", min=bound.at_least)
-            yield _parameter(each.name, kind, default)
+            yield _parameter(field.name, kind, default)
         elif isinstance(default, ParameterInfo):
-            yield _parameter(each.name, kind, default)
+            yield _parameter(field.name, kind, default)
 
 
 def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
@@ -94,7 +94,7 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 def _made(record: Any, given: Mapping[str, Any]) -> Any:
     hints = get_type_hints(record)
-    plain = {each.name: given[each.name] for each in fields(record) if each.name in given}
+    plain = {field.name: given[field.name] for field in fields(record) if field.name in given}
     return record(**plain, **{name: _made(kind, given) for name, kind in hints.items() if is_dataclass(kind)})
 
 
@@ -106,7 +106,7 @@ def repeat_options(arguments: list[str], several: Collection[str]) -> list[str]:
     """
     repeated: list[str] = []
     option, missing = "", False
-    for place, word in enumerate([*arguments, "--"]):
+    for index, word in enumerate([*arguments, "--"]):
         if not word.startswith("-") or word == "-":
             repeated.append(f"{option}={word}" if option else word)
             missing = False
@@ -117,7 +117,7 @@ def repeat_options(arguments: list[str], several: Collection[str]) -> list[str]:
                 "by line, or plain text"
             )
         if word == "--":
-            return repeated + arguments[place:]
+            return repeated + arguments[index:]
         name, equals, value = word.partition("=")
         option = name if name in several else ""
         missing = bool(option) and not value

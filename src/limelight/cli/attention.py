@@ -183,13 +183,13 @@ def align(
     from limelight.pipelines.align import PairError
 
     with lines_to(output) as write:
-        for some in chunks(pairs, CHUNK):
-            words = [(divide(pair.source), divide(pair.target)) for pair in some]
+        for chunk in chunks(pairs, CHUNK):
+            words = [(divide(pair.source), divide(pair.target)) for pair in chunk]
             try:
-                found = translator.aligner.align(words, direction)
+                aligned = translator.aligner.align(words, direction)
             except PairError as error:
-                raise UserError(f"{some[error.number - 1].place}: {error.reason}") from None
-            for (source, target), links in zip(words, found, strict=True):
+                raise UserError(f"{chunk[error.number - 1].place}: {error.reason}") from None
+            for (source, target), links in zip(words, aligned, strict=True):
                 values = {"source": source, "target": target, "links": links}
                 write(json.dumps(values, ensure_ascii=False) if as_json else " ".join(f"{i}-{j}" for i, j in links))
 

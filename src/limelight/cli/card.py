@@ -83,9 +83,9 @@ def calibrate(
     from limelight.training.parent import named_as_in
 
     data = configs[0].data
-    given = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
-    missing = any(not Path(file).exists() for corpus in given for file in corpus.files)
-    if not given or (missing and not valid):
+    of_valid = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
+    missing = any(not Path(file).exists() for corpus in of_valid for file in corpus.files)
+    if not of_valid or (missing and not valid):
         raise UserError(
             f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
             "references: --valid FILE"
@@ -94,8 +94,8 @@ def calibrate(
     from limelight.formats import read_pairs
 
     texts = [
-        (some, [list(read_pairs(corpus.files, *sides_of(corpus))) for corpus in some])
-        for some in (given, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
+        (of_role, [list(read_pairs(corpus.files, *sides_of(corpus))) for corpus in of_role])
+        for of_role in (of_valid, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
     device = machine.begin()
     import torch
@@ -104,7 +104,9 @@ def calibrate(
     from limelight.training.complete import described, learn_alignment, learn_confidence
     from limelight.training.tasks.translation import valid_pairs
 
-    learned_from, tested_on = (valid_pairs(data.model_copy(update={"valid": some}), pairs) for some, pairs in texts)
+    learned_from, tested_on = (
+        valid_pairs(data.model_copy(update={"valid": of_role}), pairs) for of_role, pairs in texts
+    )
     translator = load_translator(folders[0], device, threads=torch.get_num_threads())
     file, errors = learn_confidence(translator, learned_from, test=tested_on)
     for name, error in errors.items():

@@ -28,9 +28,9 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     from limelight.config import Corpus, require_one_direction
     from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
 
-    found: list[Corpus] = []
+    of_files: list[Corpus] = []
     guessed = False
-    words = iter([word for given in files for word in _in_folder(given, option)])
+    words = iter([word for argument in files for word in _in_folder(argument, option)])
     for word in words:
         (source_lang, target_lang), file = _direction(word)
         guessed |= not source_lang
@@ -38,11 +38,11 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         file, columns = _columns(file)
         if holds_both_sides(Path(file)):
             sides = {"source": source_lang or "source", "target": target_lang or "target"}
-            found.append(Corpus(files=(file,), **sides, columns=columns))
+            of_files.append(Corpus(files=(file,), **sides, columns=columns))
             continue
         other = next(words, None)
-        for each in (file, other or file):
-            refuse_name(Path(each), text_suffix(each))
+        for name in (file, other or file):
+            refuse_name(Path(name), text_suffix(name))
         if other is None or holds_both_sides(Path(other)):
             if Path(file).is_file():
                 open_text(file).close()  # it may be unreadable as text
@@ -52,10 +52,10 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             )
         spoken = source_lang or _language(file, "source"), target_lang or _language(other, "target")
         _require_order(option, (file, other), spoken)
-        found.append(Corpus(files=(file, other), source=spoken[0], target=spoken[1]))
+        of_files.append(Corpus(files=(file, other), source=spoken[0], target=spoken[1]))
     if guessed:
-        require_one_direction(found)
-    return tuple(found)
+        require_one_direction(of_files)
+    return tuple(of_files)
 
 
 def _in_folder(word: str, option: str) -> list[str]:
@@ -89,7 +89,7 @@ def _columns(word: str) -> tuple[str, tuple[str, ...]]:
     """Split `pairs.tsv:3,1` into the file and its columns of source and target; an existing file with that whole name
     takes precedence."""
     file, colon, named = word.rpartition(":")
-    columns = tuple(each.strip() for each in named.split(","))
+    columns = tuple(column.strip() for column in named.split(","))
     if not colon or len(columns) != 2 or not all(columns) or Path(word).exists() or not Path(file).is_file():
         return word, ()
     return file, columns
@@ -117,11 +117,11 @@ def _require_order(option: str, files: tuple[str, str], languages: tuple[str, st
 
 
 def by_direction(
-    given: Sequence[Corpus], configs: list[RunConfig], asked: tuple[str, str]
+    texts: Sequence[Corpus], configs: list[RunConfig], languages: tuple[str, str]
 ) -> Mapping[Direction | None, Sequence[Corpus]]:
     """The corpora of each direction of a model with several directions; otherwise all of them, under None.
 
-    `asked` are the languages of `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
+    `languages` are `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
     corpus that is in none of the model's directions.
     """
     from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
@@ -129,11 +129,11 @@ def by_direction(
     directions = directions_of(configs[0].data)
     if len(directions) < 2:
         for config in configs:
-            require_not_reversed(given, config.data.train)
-        return {None: given}
+            require_not_reversed(texts, config.data.train)
+        return {None: texts}
     grouped: dict[Direction | None, list[Corpus]] = {}
-    for corpus in given:
-        source, target = (here or there for here, there in zip(known_languages(corpus), asked, strict=True))
+    for corpus in texts:
+        source, target = (own or named for own, named in zip(known_languages(corpus), languages, strict=True))
         grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
     return grouped
 

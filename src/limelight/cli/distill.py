@@ -65,7 +65,7 @@ class Making:
         self,
         groups: Mapping[Direction | None, Sequence[Part]],
         side: Literal["source", "target"],
-        asked: Any,
+        options: Any,
         folders: list[str],
         config: RunConfig,
     ) -> None:
@@ -78,12 +78,12 @@ class Making:
         stem, dot, suffix = self.output.name.rpartition(text_suffix(self.output))
         jobs = []
         for direction, parts in groups.items():
-            place = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
-            jobs.append(Job(tuple(parts), place, side, direction, asked, *limits, self.batch_tokens))
+            output = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
+            jobs.append(Job(tuple(parts), output, side, direction, options, *limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
-        how = self.machine, self.precision
-        made_of = made_with(folders, *how, shortlist=self.shortlist)
-        translator = open_translator(folders, *how, shortlist=self.shortlist)
+        loading = self.machine, self.precision
+        made_of = made_with(folders, *loading, shortlist=self.shortlist)
+        translator = open_translator(folders, *loading, shortlist=self.shortlist)
         for job, survey in zip(jobs, surveys, strict=True):
             _write(job, survey, translator, made_of, quiet=self.quiet)
 
@@ -110,10 +110,14 @@ def distill(
         from limelight.config import directions_of, find_direction, sides_of
         from limelight.corpus.synthesis import Part
 
-        asked = making.source, making.target
-        for named, some in by_direction(corpora(train, *asked, "--train"), configs, asked).items():
+        languages = making.source, making.target
+        for named, corpora_of_direction in by_direction(
+            corpora(train, *languages, "--train"), configs, languages
+        ).items():
             direction = named or find_direction(directions_of(configs[0].data))
-            groups[direction] = [Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in some]
+            groups[direction] = [
+                Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in corpora_of_direction
+            ]
     making.write(groups, "target", making.search.given(), folders, configs[0])
 
 
@@ -164,8 +168,8 @@ def back_translate(*, making: Making, sample: bool = options.SAMPLE, drawing: op
     """
     if not making.text:
         raise UserError("missing text: give --text FILE..., in the target language of the new model")
-    asked = making.search.given()
+    options_of_search = making.search.given()
     if sampling := drawing.sampling(sample=sample, why=options.NEEDS_SAMPLE, seed=SEED):
-        asked["sampling"] = sampling
+        options_of_search["sampling"] = sampling
     folders, configs = making.found()
-    making.write(making.plain_text(configs[0]), "source", asked, folders, configs[0])
+    making.write(making.plain_text(configs[0]), "source", options_of_search, folders, configs[0])

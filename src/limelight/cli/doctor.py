@@ -69,15 +69,15 @@ def doctor(
         show(f"threads: {torch.get_num_threads()}")
 
 
-def _examine(files: Sequence[str], given: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
+def _examine(files: Sequence[str], corpora: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
     from limelight.config import known_languages
     from limelight.preparation.examine import examine
 
-    lines, has_faults = examine(given, tests)
+    lines, has_faults = examine(corpora, tests)
     for line in lines:
         show(line)
     if has_faults:
-        languages = known_languages(given[0])
+        languages = known_languages(corpora[0])
         named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
         show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
 
@@ -106,7 +106,7 @@ def clean(
     Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, language, misaligned.
     """
     _require_output(files, output)
-    given = corpora(files, source, target, "FILE")
+    corpora_given = corpora(files, source, target, "FILE")
     from limelight.preparation.examine import stretches_of, usable_pairs
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
     from limelight.text.pair import PairLines
@@ -118,17 +118,20 @@ def clean(
             SkipReport(base.with_name(f"{base.name}-skipped.txt"), note) as skipped,
             LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
         ):
-            checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in given]
-            languages = next((each.languages for _, each in checked if all(each.languages)), ("", ""))
+            checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in corpora_given]
+            languages = next(
+                (found_stretches.languages for _, found_stretches in checked if all(found_stretches.languages)),
+                ("", ""),
+            )
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
             count = _write_pairs(pairs, writes, lines)
         for line in report.summary().splitlines():
             note(line)
-        for each in (left_out, skipped):
-            if each.total:
-                note(each.summary())
+        for faults in (left_out, skipped):
+            if faults.total:
+                note(faults.summary())
         if not count:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 

@@ -60,25 +60,25 @@ def evaluate(
     learns_from = configs[0].model.learns_from
     origin = {"model": folders, "seed": [config.training.seed for config in configs]}
     if "pairs" not in learns_from:
-        given = {
+        of_search = {
             **{"--beam": search.beam, "--length-penalty": search.length_penalty, "--set": search.settings},
             **{"--precision": precision, "--tokenize": tokenize, "--metric": metric, "--from": source, "--to": target},
             "--output": "labels" not in learns_from and output,
         }
-        refuse(given, "this model does not search; leave it out")
-    found: Figures
+        refuse(of_search, "this model does not search; leave it out")
+    figures: Figures
     texts: Sequence[str] = ()
     with lines_to(output) if output else nullcontext() as write:
         if "pairs" in learns_from:
             pairs = read_tests(test, configs, (source, target))
-            _warn_of_overlap(folders, [pair for some in pairs.values() for pair in some])
+            _warn_of_overlap(folders, [pair for of_direction in pairs.values() for pair in of_direction])
             from limelight.evaluation.evaluate import evaluate_directions
 
             translator = open_translator(folders, machine, precision)
             tokenize = tokenize or configs[0].training.bleu_tokenize
-            asked = {**search.given(), "metrics": metric or (), "tokenize": tokenize, "origin": origin}
-            scored = evaluate_directions(translator, pairs, **asked)
-            found, texts = scored, scored.translations
+            search_options = {**search.given(), "metrics": metric or (), "tokenize": tokenize, "origin": origin}
+            scored = evaluate_directions(translator, pairs, **search_options)
+            figures, texts = scored, scored.translations
         elif "labels" in learns_from:
             from limelight.evaluation.labels import evaluate_labels
 
@@ -86,31 +86,31 @@ def evaluate(
             labeled = read_test(corpora(test, "", "", "--test"))
             _warn_of_overlap(folders, labeled)
             answered = evaluate_labels(classifier, labeled, origin=origin)
-            found, texts = answered, answered.answers
+            figures, texts = answered, answered.answers
         else:
             from limelight.evaluation.text import evaluate_text
 
             generator, by_line = open_model("generator", folders, machine), configs[0].data.documents == "line"
-            found = evaluate_text(generator, test, by_line=by_line, origin=origin)
+            figures = evaluate_text(generator, test, by_line=by_line, origin=origin)
         if write is not None:
             for text in texts:
                 write(text)
-    show(found.to_json() if as_json else found.table())
+    show(figures.to_json() if as_json else figures.table())
 
 
 def read_tests(
-    files: list[str], configs: list[RunConfig], asked: tuple[str, str], option: str = "--test"
+    files: list[str], configs: list[RunConfig], languages: tuple[str, str], option: str = "--test"
 ) -> dict[Direction | None, list[Pair]]:
     """The pairs of each direction; None stands for the only one of a model."""
     from limelight.config import directions_of
 
     trained = directions_of(configs[0].data)
     only_one = trained[0] if len(trained) == 1 else None
-    groups = by_direction(corpora(files, *asked, option), configs, asked)
-    return {direction: read_test(some, direction or only_one) for direction, some in groups.items()}
+    groups = by_direction(corpora(files, *languages, option), configs, languages)
+    return {direction: read_test(of_direction, direction or only_one) for direction, of_direction in groups.items()}
 
 
-def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
+def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
     text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages, sides_of
@@ -120,17 +120,17 @@ def read_test(given: Sequence[Corpus], direction: Direction | None = None) -> li
 
     pairs: list[Pair] = []
     faults: list[str] = []
-    for corpus in given:
+    for corpus in corpora_given:
         languages = known_languages(corpus, direction)
         # The languages of a file of segments are known; for any other file the text is checked.
         said = languages if direction is None or names_languages(corpus.files) else direction
         faults += doubts(corpus.files, *(sides_of(corpus) if corpus.columns else said))
-        found = list(read_pairs(corpus.files, *sides_of(corpus, direction)))
-        findings = check_sides(draw_sample(found), " + ".join(map(str, corpus.files)), *said).findings
+        of_corpus = list(read_pairs(corpus.files, *sides_of(corpus, direction)))
+        findings = check_sides(draw_sample(of_corpus), " + ".join(map(str, corpus.files)), *said).findings
         faults += findings
-        kept = [pair for pair in found if len(corpus.files) > 1 or pair.source or pair.target]
-        if len(kept) < len(found):
-            faults.append(f"{corpus.files[0]}: {len(found) - len(kept):,} blank lines are left out")
+        kept = [pair for pair in of_corpus if len(corpus.files) > 1 or pair.source or pair.target]
+        if len(kept) < len(of_corpus):
+            faults.append(f"{corpus.files[0]}: {len(of_corpus) - len(kept):,} blank lines are left out")
         pairs += kept
     for fault in faults:
         warnings.warn(fault, TextWarning, stacklevel=2)
@@ -145,9 +145,9 @@ def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
     from limelight.preparation.hold_out import overlap_warning
 
     for folder in folders:
-        places = [path.parent for path in sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))]
+        descriptions = sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))
         with suppress(OSError, RunError):  # a damaged store concerns training, not the scores
-            stores = [open_store(place) for place in places]
+            stores = [open_store(store) for store in descriptions]
             if sum(map(len, stores)) <= MAX_SEARCHED and (warning := overlap_warning(stores, pairs, "test")):
                 note(warning)
 
@@ -198,15 +198,20 @@ def compare(
             raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
         [(direction, pairs)] = groups.items()
         translator = open_translator(folders, machine, precision)
-        asked = {**languages_of(direction), **search.given()}
-        texts.append([each.text for each in translator.translate([pair.source for pair in pairs], **asked)])
+        search_options = {**languages_of(direction), **search.given()}
+        texts.append(
+            [
+                translation.text
+                for translation in translator.translate([pair.source for pair in pairs], **search_options)
+            ]
+        )
     if pairs is None:
         pairs = read_test(corpora(test, source, target, "--test"))
-    found = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
-    show(found.to_json() if as_json else found.table())
+    comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
+    show(comparison.to_json() if as_json else comparison.table())
     if output:
         with writing(output, "the figures are above"):
-            write_whole(output, comparison_page(found))
+            write_whole(output, comparison_page(comparison))
 
 
 @command("score", SCORE)
@@ -231,11 +236,11 @@ def score(
     every: list[PairScore] = []
     with lines_to(output) as write:
         for direction, pairs in groups.items():
-            for some in chunks(pairs, CHUNK):
-                scores = score_pairs(translator, some, **languages_of(direction))
-                for pair, each in zip(some, scores, strict=True):
-                    values = {"source": pair.source, "target": pair.target, **each._asdict()}
-                    line = f"{each.log_probability:.6f}\t{each.tokens}"
+            for chunk in chunks(pairs, CHUNK):
+                scores = score_pairs(translator, chunk, **languages_of(direction))
+                for pair, pair_score in zip(chunk, scores, strict=True):
+                    values = {"source": pair.source, "target": pair.target, **pair_score._asdict()}
+                    line = f"{pair_score.log_probability:.6f}\t{pair_score.tokens}"
                     write(json.dumps(values, ensure_ascii=False) if as_json else line)
                 every += scores
     note(f"perplexity {perplexity(every):.4f} per target token of {len(every):,} pairs")

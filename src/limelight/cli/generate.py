@@ -52,7 +52,7 @@ def generate(
         generator = open_model("generator", folders, machine, precision)
         grown = generator.write(begin, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop or ())
         if samples == 1 and not as_json:
-            texts = (each.text for each in grown)
+            texts = (part.text for part in grown)
             write(begin + next(texts, ""))
             try:
                 for text in texts:
@@ -60,28 +60,28 @@ def generate(
             finally:
                 write("\n")  # also if it was interrupted
             return
-        done = {each.sample: each.done for each in grown if each.done is not None}
-        for sample, whole in sorted(done.items()):
+        done = {part.sample: part.done for part in grown if part.done is not None}
+        for sample, generation in sorted(done.items()):
             heading = f"--- {sample + 1} of {samples} ---\n{begin}"
-            write((_json(whole) if as_json else heading + whole.text) + "\n")
+            write((_json(generation) if as_json else heading + generation.text) + "\n")
 
 
 def _json(result: Any) -> str:
     return json.dumps(asdict(result), ensure_ascii=False)
 
 
-def _prompt(given: str | None) -> str:
+def _prompt(argument: str | None) -> str:
     """The prompt, without the final line end that a shell or an editor adds."""
-    if given is None or given == "-":
+    if argument is None or argument == "-":
         if sys.stdin is None:
             raise UserError("standard input is closed: give the prompt as an argument")
         greet("The text to continue")
         return "\n".join(lines_of(None))
     try:
-        given.encode("utf-8")
+        argument.encode("utf-8")
     except UnicodeEncodeError:
         raise UserError("the prompt is not valid UTF-8; give it in a file: limelight generate ... < FILE") from None
-    return given
+    return argument
 
 
 FILL_EXAMPLES = """
@@ -150,5 +150,5 @@ def classify(
         classifier = open_model("classifier", folders, machine)
         if file is None:
             greet(SENTENCES)
-        for each in classifier.classify_stream(lines, batch_tokens=batch_tokens):
-            write(_json(each) if as_json else f"{each.label}\t{each.probability:.4f}")
+        for classified in classifier.classify_stream(lines, batch_tokens=batch_tokens):
+            write(_json(classified) if as_json else f"{classified.label}\t{classified.probability:.4f}")

@@ -109,9 +109,9 @@ class Job:
         from limelight.formats.opening import DOCUMENT_SUFFIXES
 
         named = self.inputs or []
-        given = any(each is not None for each in (self.engine, self.field, self.timeout))
-        if given or len(named) != 1:
-            return given or len(named) > 1
+        is_named = any(value is not None for value in (self.engine, self.field, self.timeout))
+        if is_named or len(named) != 1:
+            return is_named or len(named) > 1
         if is_path(Path.is_dir, named[0]):
             return self.workers is not None
         into = self.output is not None and (self.output.endswith(("/", os.sep)) or Path(self.output).is_dir())
@@ -139,8 +139,8 @@ class Job:
         if self.protect:
             from limelight.text.protectors import pattern
 
-            for each in self.protect:
-                pattern(each)
+            for expression in self.protect:
+                pattern(expression)
         names = (
             *("source_lang", "target_lang", "lines", "formality", "domain", "no_repeat_ngram"),
             *("repetition_penalty", "batch_tokens"),
@@ -197,8 +197,8 @@ class Job:
 
     def plain(self) -> dict[str, Any]:
         """The given options as plain values for JSON."""
-        given = {name: value for name, value in self.asked.items() if value is not None}
-        return given | ({"sampling": asdict(given["sampling"])} if "sampling" in given else {})
+        set_options = {name: value for name, value in self.asked.items() if value is not None}
+        return set_options | ({"sampling": asdict(set_options["sampling"])} if "sampling" in set_options else {})
 
     def made_of(self) -> dict[str, Any]:
         """What translations depend on besides the text, as plain values for JSON, with the content of files."""

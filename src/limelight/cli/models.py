@@ -175,13 +175,13 @@ def made_with(
     return {"models": models, "precision": arithmetic, "limelight": __version__}
 
 
-def resolved_precision(folder: str, machine: Machine, asked: str | None) -> tuple[str, str]:
+def resolved_precision(folder: str, machine: Machine, requested: str | None) -> tuple[str, str]:
     """The precision that a model is searched in on this machine, and the same with the kind of its products."""
     from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
     stored = load_config(find_model(folder) / CONFIG).weights
-    named = asked and str(asked)
+    named = requested and str(requested)
     if named not in (None, "int8") or stored == "fp32":  # torch need not be imported
         return named or stored, named or stored
     from limelight.inference.prepare import arithmetic_of, search_precision
@@ -229,8 +229,8 @@ def open_model(kind: str, folders: list[str], machine: Machine, precision: str |
 
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
-    how: dict[str, Any] = {"precision": precision} if kind == "generator" else {}
-    opened = (load.load if kind == "reader" else getattr(load, f"load_{kind}"))(folders[0], device, **how)
+    precision_of: dict[str, Any] = {"precision": precision} if kind == "generator" else {}
+    opened = (load.load if kind == "reader" else getattr(load, f"load_{kind}"))(folders[0], device, **precision_of)
     _say_if_slow(precision, device)
     return opened
 

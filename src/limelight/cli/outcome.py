@@ -80,8 +80,8 @@ def exit_code(work: Callable[[], None]) -> int:
     except BrokenPipeError:  # the reader of the output has closed it (`| head`)
         silence(cast(TextIOBase, sys.stdout))
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else "reading or writing failed: "
-        return say(f"{place}{error.strerror or error}", 1)
+        file = f"{error.filename}: " if error.filename else "reading or writing failed: "
+        return say(f"{file}{error.strerror or error}", 1)
     except Exception as error:
         if stop.number:  # `Stopped` was raised in a library that makes another exception of it
             ended = Stopped(stop.number)

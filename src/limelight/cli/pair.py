@@ -58,9 +58,9 @@ def pair(
         files, alone = find_files(source, target)
         direction, texts, failed = read_texts(files, (source_lang, target_lang))
         translate, turned = (None, False) if no_model else _translator(model, direction, machine)
-        found = pair_texts(texts, threshold, note, translate, turned=turned)
+        results = pair_texts(texts, threshold, note, translate, turned=turned)
         left_out = [f"{path}: no document has this name on the other side" for path in alone]
-        _write(found, direction, [*left_out, *failed], output, write)
+        _write(results, direction, [*left_out, *failed], output, write)
 
 
 def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple[Translate | None, bool]:
@@ -76,8 +76,8 @@ def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple
     turned = not fitting_directions(directions, *wanted)
     if turned and not fitting_directions(directions, *wanted.reversed):
         if model is not None:
-            there = ", ".join(map(str, directions))
-            raise UserError(f"{model}: translates {there}, not {wanted}: give another model, or --no-model")
+            listed = ", ".join(map(str, directions))
+            raise UserError(f"{model}: translates {listed}, not {wanted}: give another model, or --no-model")
         note(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
         return None, False
     chosen = wanted.reversed if turned else wanted
@@ -85,7 +85,7 @@ def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple
     translator = open_translator(folders, machine)
 
     def translate(texts: Sequence[str]) -> Sequence[str]:
-        found = translator.translate(
+        translations = translator.translate(
             [text[:MAX_CHARACTERS] for text in texts],
             source_lang=chosen.source,
             target_lang=chosen.target,
@@ -93,27 +93,26 @@ def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple
             lines=True,
             guards=False,
         )
-        return [each.text for each in found]
+        return [translation.text for translation in translations]
 
     return translate, turned
 
 
-def _write(found: list[Found], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:
+def _write(results: list[Found], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:
     """The pairs, the list of what was left out, and a summary of both. Raises `RunError`, and writes no pairs, if there
     are none."""
     from limelight.text.clean import LeftOutList
     from limelight.text.pair import PairLines
 
-    lines, pairs = PairLines(output, *direction), [each for each in found if not each.fault]
-    rows = [lines.pair(each.pair.source, each.pair.target, each.notes) for each in pairs]
+    lines, pairs = PairLines(output, *direction), [result for result in results if not result.fault]
+    rows = [lines.pair(result.pair.source, result.pair.target, result.notes) for result in pairs]
     for line in chain(lines.head(), rows, lines.tail()) if pairs else ():
         write(line)
     groups: dict[str, list[str]] = {}
     with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as listing:
-        for each in found:
-            if each.fault:
-                listing.add(each.pair, each.fault)
-                groups.setdefault(each.fault, []).append(each.pair.place)
+        for left in (result for result in results if result.fault):
+            listing.add(left.pair, left.fault)
+            groups.setdefault(left.fault, []).append(left.pair.place)
     note(f"{output}: {counted(len(pairs), 'pair')}, {direction.source} to {direction.target}")
     for fault, places in sorted(groups.items(), key=lambda item: -len(item[1])):
         note(f"  left out {len(places):,}: {fault} (first: {places[0]})")

@@ -96,14 +96,14 @@ def train(
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
     if not begin_with and (general or extend_vocabulary or begin_with == ""):
         raise UserError("--general, --extend-vocabulary: the model to begin with is missing: --from MODEL")
-    there = load_config(out / "config.yaml") if (out / "config.yaml").is_file() else None
+    stored = load_config(out / "config.yaml") if (out / "config.yaml").is_file() else None
     parent = None
     if begin_with:
         from limelight.training.parent import read_parent
 
         # an existing run has all that is needed of its parent, which may have been removed
-        parent = there if there and there.begin_with == begin_with else read_parent(begin_with)
-    resolved = _start_from(recipe, config, there, parent)
+        parent = stored if stored and stored.begin_with == begin_with else read_parent(begin_with)
+    resolved = _start_from(recipe, config, stored, parent)
     if begin_with:  # not parsed: a folder may be named 2024
         extends = extend_vocabulary or resolved.extend_vocabulary
         resolved = resolved.model_copy(update={"begin_with": begin_with, "extend_vocabulary": extends})
@@ -120,7 +120,7 @@ def train(
     if parent:
         from limelight.training.parent import named_as_in
 
-        pairs = {side: named_as_in(parent, each) for side, each in pairs.items()}
+        pairs = {side: named_as_in(parent, files) for side, files in pairs.items()}
     text_files = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
     data = {name: files for name, files in {**pairs, **text_files}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
@@ -128,11 +128,11 @@ def train(
         **{"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes},
         **{"training.max_steps": max_steps, "training.device": machine.device, "training.threads": machine.threads},
     }
-    given = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
-    given = with_budget(given, fit=there.training.fit_to_budget if there else config is None)
-    if pairs["train"] and not (recipe or config or parent or there) and is_small_budget(given):
+    set_options = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
+    set_options = with_budget(set_options, fit=stored.training.fit_to_budget if stored else config is None)
+    if pairs["train"] and not (recipe or config or parent or stored) and is_small_budget(set_options):
         resolved = _start_from("quick", None, None, None).model_copy(update={"data": resolved.data})
-    resolved = override(resolved, given)
+    resolved = override(resolved, set_options)
     _train(resolved, out, quiet=quiet)
 
 
@@ -160,23 +160,23 @@ def _constrained(corpora: tuple[Corpus, ...], tags: list[str]) -> tuple[Corpus, 
     """The corpora with the side constraints of `--tag FILE=NAME`."""
     from limelight.tokens import side_constraint_tag
 
-    for given in tags:
-        file, _, name = given.rpartition("=")
+    for tag in tags:
+        file, _, name = tag.rpartition("=")
         try:
             side_constraint_tag(name)
         except UserError as error:
-            raise UserError(f"--tag {given}: {error}") from None
+            raise UserError(f"--tag {tag}: {error}") from None
         chosen = [corpus for corpus in corpora if file in corpus.files]
         if not chosen or any(corpus.side_constraint for corpus in chosen):
-            files = ", ".join(dict.fromkeys(each for corpus in corpora for each in corpus.files)) or "none"
-            raise UserError(f"--tag {given}: write FILE=NAME once for a file of --train ({files})")
+            files = ", ".join(dict.fromkeys(file_name for corpus in corpora for file_name in corpus.files)) or "none"
+            raise UserError(f"--tag {tag}: write FILE=NAME once for a file of --train ({files})")
         corpora = tuple(
             corpus.model_copy(update={"side_constraint": name}) if corpus in chosen else corpus for corpus in corpora
         )
     return corpora
 
 
-def _start_from(recipe: str, config: Path | None, there: RunConfig | None, parent: RunConfig | None) -> RunConfig:
+def _start_from(recipe: str, config: Path | None, stored: RunConfig | None, parent: RunConfig | None) -> RunConfig:
     """The base configuration of the settings: a named file or recipe, the existing run, or a recipe for the initial
     model."""
     from limelight.config import load_config
@@ -186,8 +186,8 @@ def _start_from(recipe: str, config: Path | None, there: RunConfig | None, paren
         raise UserError("give --recipe or --config, not both: a configuration already has all settings of a recipe")
     if config:
         return load_config(config)
-    if there and not recipe:
-        return there
+    if stored and not recipe:
+        return stored
     if parent:
         from limelight.training.parent import fitting_recipe
 
@@ -239,8 +239,8 @@ def learn(
         update={"begin_with": begin_with, "data": config.data.model_copy(update={**data, "on_bad_line": "skip"})}
     )
     bounds = {"max_minutes": max_minutes, "device": machine.device, "threads": machine.threads}
-    given = [f"training.{name}={value}" for name, value in bounds.items() if value is not None]
-    config = override(config, with_budget(given, fit=True))
+    set_options = [f"training.{name}={value}" for name, value in bounds.items() if value is not None]
+    config = override(config, with_budget(set_options, fit=True))
     hold_memory_for_work()
     from limelight.training.learn import learn as run
     from limelight.training.learn import left_of, work_of
@@ -248,22 +248,22 @@ def learn(
     if work_of(output).exists() and not output.exists() and not quiet:
         note(f"an earlier call was interrupted; {left_of(output)}")
     try:
-        found = run(config, output, quiet=quiet)
+        report = run(config, output, quiet=quiet)
     except Stopped as stopped:
         stopped.add_note(left_of(output))
         raise
     if not quiet:
-        note(f"{output}: the new model; {'; '.join(found.lines())}")
+        note(f"{output}: the new model; {'; '.join(report.lines())}")
 
 
-def _pairs(files: list[str], parent: RunConfig, asked: tuple[str, str], option: str) -> tuple[Corpus, ...]:
+def _pairs(files: list[str], parent: RunConfig, languages: tuple[str, str], option: str) -> tuple[Corpus, ...]:
     """The corpora of the files. Those that do not name their direction are in the one that is asked for, or in the only
     one of the model."""
     from limelight.config import UNNAMED, directions_of, find_direction
 
-    found, directions = corpora(files, *asked, option), directions_of(parent.data)
-    if len(directions) > 1 and any(each.source == UNNAMED["source"] for each in found):
-        chosen = find_direction(directions, *asked)
+    found_corpora, directions = corpora(files, *languages, option), directions_of(parent.data)
+    if len(directions) > 1 and any(corpus.source == UNNAMED["source"] for corpus in found_corpora):
+        chosen = find_direction(directions, *languages)
         assert chosen is not None  # one of several is always named
-        found = corpora(files, *chosen, option)
-    return found
+        found_corpora = corpora(files, *chosen, option)
+    return found_corpora

@@ -87,10 +87,10 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     options = {**job.asked, "glossary": job.terms(), "memory": job.segments}
     texts = live_lines_of(file, text)
     with lines_to(job.file) as write:
-        found = None
+        results = None
         if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
-            texts, found = by_processes(texts, job, file)
-        if found is None:
+            texts, results = by_processes(texts, job, file)
+        if results is None:
             brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
             translator = job.translator(aside=True, brief=brief)
             if text is not None and options["guards"] and not options["source_lang"]:
@@ -106,19 +106,20 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
 
                 each_text = map(least_risk, each_text)
             numbered = enumerate(each_text)
-            found = (
-                Done(as_lines(each, number, job.form), each.warnings, each.confidence) for number, each in numbered
+            results = (
+                Done(as_lines(translation, number, job.form), translation.warnings, translation.confidence)
+                for number, translation in numbered
             )
-        _write_lines(found, write, job.form)
+        _write_lines(results, write, job.form)
 
 
-def _write_lines(found: Iterator[Done], write: Write, form: str) -> None:
+def _write_lines(results: Iterator[Done], write: Write, form: str) -> None:
     """Write the lines of each text; afterwards report how many have warnings or a low confidence."""
     from limelight.pipelines.translation import LOW_CONFIDENCE
 
     warnings = Counter[str]()
     count = low = 0
-    for lines, named, confidence in found:
+    for lines, named, confidence in results:
         count += 1
         warnings.update(list(dict.fromkeys(named)))
         for line in lines:
@@ -140,15 +141,15 @@ def translate_documents(job: Job, path: Path) -> None:
     from limelight.screen import Display
 
     assert job.file is not None
-    given = {name: value for name, value in job.asked.items() if name not in ("lines", "n_best", "batch_tokens")}
-    given |= {"glossary": job.terms(), "memory": job.segments, "detected": not job.source_lang}
-    if given["protect"] is None:
-        given["protect"] = True  # also with a model that was not trained with placeholders
+    set_options = {name: value for name, value in job.asked.items() if name not in ("lines", "n_best", "batch_tokens")}
+    set_options |= {"glossary": job.terms(), "memory": job.segments, "detected": not job.source_lang}
+    if set_options["protect"] is None:
+        set_options["protect"] = True  # also with a model that was not trained with placeholders
     direction = job.source_lang, job.target_lang
     made_of, translator = job.made_of(), job.translator()
 
     def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
-        options = translator.options(**{**given, "source_lang": source or job.source_lang})
+        options = translator.options(**{**set_options, "source_lang": source or job.source_lang})
         return translator.run(translator.jobs(texts, options), job.batch_tokens)
 
     def detect(text: str) -> str:
@@ -165,19 +166,19 @@ def translate_documents(job: Job, path: Path) -> None:
             detect=detect,
             progress=lambda file, done, units: display.count(f"{file}: segment", done, units),
         )
-        found = (translate_folder if path.is_dir() else translate_document)(path, job.file, work)
+        report = (translate_folder if path.is_dir() else translate_document)(path, job.file, work)
         if write is not None:
-            for row in found.rows():
+            for row in report.rows():
                 write(row)
-    for line in found.summary():
+    for line in report.summary():
         note(line)
-    rows = len(found.notes) + len(found.left_out)
+    rows = len(report.notes) + len(report.left_out)
     if job.report:
         note(f"the report is in {job.report}: {counted(rows, 'row')}")
     elif rows:
         note(f"--report FILE writes a table of all of it: {counted(rows, 'row')}")
-    if found.failed:
-        raise RunError(f"{counted(len(found.failed), 'file')} could not be translated")
+    if report.failed:
+        raise RunError(f"{counted(len(report.failed), 'file')} could not be translated")
 
 
 ENOUGH = 4000
@@ -231,9 +232,9 @@ def by_processes(
         alone = job.protect or job.glossary or job.memory or job.sample
         if alone or file is None or not file.is_file() or not _forks(job.machine.device) or _cores() < 2:
             return lines, None
-        some = list(islice(lines, ENOUGH))
-        lines = chain(some, lines)
-        if len(some) < ENOUGH:
+        first_lines = list(islice(lines, ENOUGH))
+        lines = chain(first_lines, lines)
+        if len(first_lines) < ENOUGH:
             return lines, None
     from limelight.corpus.translate import translate_lines
 
@@ -249,7 +250,7 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
     device = "cpu" if _forks(machine.device) else machine.device
     threads = machine.threads or max(1, _cores() // workers)
-    memory = next(((str(each.path), each.name) for each in job.segments.indexes), ()) if job.segments else ()
+    memory = next(((str(index.path), index.name) for index in job.segments.indexes), ()) if job.segments else ()
     return workers, WorkerSettings(
         job.found[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
         memory,

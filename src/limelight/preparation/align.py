@@ -69,11 +69,11 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
             count = 0
             for first in range(0, len(store), GROUP):
                 words = _words(store, np.arange(first, min(first + GROUP, len(store))))
-                links = list(aligner.align([each.lowercased() for each in words]))
+                links = list(aligner.align([pair.lowercased() for pair in words]))
                 count += sum(map(len, links))
                 writer.append(links)
-                for each, row in zip(words[::stride], links[::stride], strict=True):
-                    counter.add(each, row)
+                for pair_words, row in zip(words[::stride], links[::stride], strict=True):
+                    counter.add(pair_words, row)
             say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
         source, target = (SideForms(counter.related(side), aligner.common(side)) for side in range(2))
         for writer in writers:

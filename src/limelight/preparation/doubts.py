@@ -68,7 +68,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
 
 def _of_columns(file: Path) -> Iterator[str]:
     with open_text(file) as stream:
-        lines = [each for each in islice(scan_lines(stream, str(file)), SAMPLE) if isinstance(each, str)]
+        lines = [text for text in islice(scan_lines(stream, str(file)), SAMPLE) if isinstance(text, str)]
     rows = [line.rstrip("\r").split("\t") for line in lines if "\t" in line]
     wider = [row for row in rows if any(row[2:])]
     if len(wider) > len(rows) / 2:

@@ -46,14 +46,14 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=on_bad_line, on_unused=on_bad_line)
     misaligned, lines, measured, total = set[int](), list[str](), list[str](), 0
     languages = known_languages(corpus)
-    while some := list(islice(pairs, WINDOW)):
-        check = check_sides(draw_sample(some, most=WINDOW), " + ".join(corpus.files), *languages)
+    while window := list(islice(pairs, WINDOW)):
+        check = check_sides(draw_sample(window, most=WINDOW), " + ".join(corpus.files), *languages)
         for rows in check.misaligned:
             misaligned.update(range(total + rows.first, total + rows.end))
         lines += check.findings
         measured += filter(None, [check.measured])
         languages = (languages[0] or check.languages[0], languages[1] or check.languages[1])
-        total += len(some)
+        total += len(window)
     return Stretches(misaligned, lines + measured[:1], languages, total)
 
 
@@ -106,14 +106,16 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[li
         lines += doubts(corpus.files, *sides_of(corpus))
         stretches = stretches_of(corpus, lambda line: bad.setdefault(line.kind, []).append(line))
         checked.append((corpus, stretches))
-        spoken = " to ".join(each or "an unknown language" for each in stretches.languages)
+        spoken = " to ".join(language or "an unknown language" for language in stretches.languages)
         lines.append(f"{' + '.join(corpus.files)}: {stretches.total:,} pairs, {spoken}")
         lines += stretches.lines
     for kind, (first, *others) in bad.items():
         lines.append(f"skipped {counted(1 + len(others), 'line')}: {kind} (first: {first.file}:{first.line})")
     examples: dict[str, list[Pair]] = {words: [] for words in REASONS.values()}
     report = CleanReport(on_left_out=lambda pair, words: examples[words].append(pair))
-    held = [pair for each in tests for pair in read_pairs(each.files, *sides_of(each), on_bad_line=lambda line: None)]
+    held = [
+        pair for corpus in tests for pair in read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None)
+    ]
     leaked = find_overlap((pair.source for pair in usable_pairs(checked, report)), held)
     faults = {reason: count for reason, count in report.dropped.items() if count}
     for reason, count in faults.items():

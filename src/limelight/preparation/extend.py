@@ -24,7 +24,7 @@ from limelight.tokens.vocabulary import required_characters, suggest_vocabulary_
 
 def tags_of(config: RunConfig) -> tuple[str, ...]:
     """The tags that the source vocabulary of a run needs, except the placeholders."""
-    targets = [each.target for each in directions_of(config.data)] if has_tags(config.data) else []
+    targets = [direction.target for direction in directions_of(config.data)] if has_tags(config.data) else []
     return (*dict.fromkeys(map(language_tag, targets)), *further_pieces(config))
 
 

@@ -110,7 +110,10 @@ def _directions(data: DataConfig) -> list[Direction]:
 
 def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
     several = len(trained_directions(data)) > 1
-    return {each: run / HELD_OUT / (f"{role}.{each}.tsv" if several else f"{role}.tsv") for each in _directions(data)}
+    return {
+        direction: run / HELD_OUT / (f"{role}.{direction}.tsv" if several else f"{role}.tsv")
+        for direction in _directions(data)
+    }
 
 
 def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = "") -> list[Pair]:
@@ -125,7 +128,7 @@ def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = ""
                 seen.add(key)
                 yield key, pair
 
-    return [pair for _, pair in heapq.nsmallest(most, found(), key=lambda each: each[0])]
+    return [pair for _, pair in heapq.nsmallest(most, found(), key=lambda hashed: hashed[0])]
 
 
 def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
@@ -138,17 +141,17 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
             total += 1
             yield pair
 
-    found: dict[str, list[Pair]] = {role: [] for role in ROLES}
+    by_role: dict[str, list[Pair]] = {role: [] for role in ROLES}
     used: set[int] = set()
     for pair in first_by_hash(counted(), SPARE * len(ROLES) * count, f"{seed} "):
-        some, texts = (
-            found[ROLES[text_hash(pair.source, f"{seed} ") & 1]],
+        of_role, texts = (
+            by_role[ROLES[text_hash(pair.source, f"{seed} ") & 1]],
             {*map(text_hash, (pair.source, pair.target))},
         )
-        if len(some) < count and not texts & used:
-            some.append(Pair(pair.source, pair.target, pair.file, pair.line))
+        if len(of_role) < count and not texts & used:
+            of_role.append(Pair(pair.source, pair.target, pair.file, pair.line))
             used |= texts
-    least = min(map(len, found.values()))
+    least = min(map(len, by_role.values()))
     if least < count or len(ROLES) * count > MAX_SHARE * total:
         most = min(least, int(MAX_SHARE * total / len(ROLES)))
         named = "" if direction == Direction("source", "target") else f" of {direction}"
@@ -156,7 +159,7 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
             f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {most:,} can be held "
             "out for validation and as many for tests; give a smaller number"
         )
-    return {role: sorted(some, key=lambda pair: (pair.file, pair.line)) for role, some in found.items()}
+    return {role: sorted(chosen, key=lambda pair: (pair.file, pair.line)) for role, chosen in by_role.items()}
 
 
 def write_tsv(path: Path, pairs: Iterable[Pair]) -> None:
@@ -186,19 +189,19 @@ def find_overlap(sources: Iterable[str], pairs: Sequence[Pair]) -> list[Pair]:
     Memory: a hash of 64 bits for each of `pairs`, nothing for the training text.
     """
     keys = [hash(fold(pair.source)) for pair in pairs]
-    found = set(keys).intersection(hash(fold(source)) for source in sources)
-    return [pair for pair, key in zip(pairs, keys, strict=True) if key in found]
+    common = set(keys).intersection(hash(fold(source)) for source in sources)
+    return [pair for pair, key in zip(pairs, keys, strict=True) if key in common]
 
 
 def overlap_warning(stores: Iterable[TokenStore], pairs: Sequence[Pair], role: str) -> str:
     """A warning in one line about pairs that are in tokenized training text, empty if there are none; `role` is
     `validation` or `test`."""
-    found = find_overlap((text for store in stores for text in _sources(store)), pairs) if pairs else []
-    if not found:
+    overlap = find_overlap((text for store in stores for text in _sources(store)), pairs) if pairs else []
+    if not overlap:
         return ""
-    named = ", ".join(f"{pair.place} ({shown(pair.source, 60)!r})" for pair in found[:EXAMPLES])
+    named = ", ".join(f"{pair.place} ({shown(pair.source, 60)!r})" for pair in overlap[:EXAMPLES])
     return (
-        f"warning: the sources of {len(found):,} of {len(pairs):,} {role} pairs are in the training text too, so the "
+        f"warning: the sources of {len(overlap):,} of {len(pairs):,} {role} pairs are in the training text too, so the "
         f"scores will look better than on unseen text; for example {named}"
     )
 

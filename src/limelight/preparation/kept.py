@@ -82,16 +82,16 @@ def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say:
 
 def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 40) -> dict[str, list[str]]:
     """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
-    found: dict[str, list[str]] = {}
+    by_language: dict[str, list[str]] = {}
     for number, corpus in enumerate(corpora):
         pairs = kept_pairs(run, f"valid-{number}") if _pairs_file(run, f"valid-{number}").exists() else []
         languages = known_languages(corpus)
         for pair in pairs:
             for language, text in zip(languages, (pair.source, pair.target), strict=True):
-                texts = found.setdefault(language, [])
+                texts = by_language.setdefault(language, [])
                 if len(texts) < most and 4 <= len(text.split()) <= 14 and text not in texts:
                     texts.append(text)
-    return found
+    return by_language
 
 
 def _read(run: Path, name: str) -> tuple[list[Pair], str]:

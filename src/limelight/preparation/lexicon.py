@@ -85,9 +85,9 @@ class Lexicon(NamedTuple):
             hits = np.flatnonzero(scores == np.repeat(highest, widths))
             best = hits[np.searchsorted(hits, begins)] - begins  # the first hit of each
             best[(best == widths - 1) | (highest <= 0)] = -1
-            found = iter(best.tolist())
+            remaining = iter(best.tolist())
             for row in block:
-                yield list(islice(found, len(row.target)))
+                yield list(islice(remaining, len(row.target)))
 
 
 class Meetings(NamedTuple):
@@ -135,7 +135,7 @@ def learn_lexicon(
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
     chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
     met = [meet(block, nothing, classes, diagonal) for block in in_blocks(chosen)]
-    parts = [(*np.unique(each.keys, return_inverse=True), each.widths, each.preferences) for each in met]
+    parts = [(*np.unique(part.keys, return_inverse=True), part.widths, part.preferences) for part in met]
     del met
     keys = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(unique for unique, *_ in parts)]))
     blocks = [
@@ -189,14 +189,14 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     source_lengths = np.array([len(pair.source) for pair in pairs])
     target_lengths = np.array([len(pair.target) for pair in pairs])
     widths = np.repeat(source_lengths + 1, target_lengths)
-    place = _counted(widths)
+    positions = _counted(widths)
     begins = np.repeat(np.cumsum(source_lengths + 1) - source_lengths - 1, target_lengths)
-    keys = sources[np.repeat(begins, widths) + place] + np.repeat(targets, widths)
+    keys = sources[np.repeat(begins, widths) + positions] + np.repeat(targets, widths)
     if not diagonal:
         return Meetings(keys, widths, 1.0)
     lengths = np.maximum(widths - 1, 1)
     target_place = (_counted(target_lengths) + 1) / np.repeat(target_lengths, target_lengths)
-    near = np.exp(-diagonal * np.abs((place + 1) / np.repeat(lengths, widths) - np.repeat(target_place, widths)))
+    near = np.exp(-diagonal * np.abs((positions + 1) / np.repeat(lengths, widths) - np.repeat(target_place, widths)))
     ends = np.cumsum(widths) - 1
     near[ends] = 0
     sums = np.add.reduceat(near, ends - widths + 1) if len(ends) else ends
@@ -227,7 +227,7 @@ def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
 def _shares(block: Meetings, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block,
     whose keys are entries."""
-    each = probabilities[block.keys] * block.preferences
+    shares = probabilities[block.keys] * block.preferences
     starts = np.cumsum(block.widths) - block.widths
-    each /= np.repeat(np.add.reduceat(each, starts), block.widths)
-    return np.asarray(np.bincount(block.keys, each, minlength=len(probabilities)), dtype=np.float64)
+    shares /= np.repeat(np.add.reduceat(shares, starts), block.widths)
+    return np.asarray(np.bincount(block.keys, shares, minlength=len(probabilities)), dtype=np.float64)

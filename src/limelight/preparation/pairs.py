@@ -156,7 +156,7 @@ def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Pa
 def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
     """The validation pairs of each corpus that have text on both sides, within the limit of training; the run stores a
     copy. Raises `UserError` if there are none."""
-    data, found = config.data, list[list[Pair]]()
+    data, by_corpus = config.data, list[list[Pair]]()
     limit = f"text on both sides, and at most {data.max_characters:,} characters (data.max_characters)"
     for number, corpus in enumerate(data.valid):
         name, made_of = f"valid-{number}", fingerprint(config, corpus.files)
@@ -168,15 +168,17 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
                 say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
             lengths = ((len(pair.source.strip()), len(pair.target.strip())) for pair in read)
             pairs = [
-                pair for pair, some in zip(read, lengths, strict=True) if min(some) and max(some) <= data.max_characters
+                pair
+                for pair, sizes in zip(read, lengths, strict=True)
+                if min(sizes) and max(sizes) <= data.max_characters
             ]
             if len(pairs) < len(read):
                 say(f"{corpus.files[0]}: {len(pairs):,} of {len(read):,} validation pairs have {limit}")
             keep_pairs(run, name, pairs, made_of)
-        found.append(pairs)
-    if data.valid and not any(found):
+        by_corpus.append(pairs)
+    if data.valid and not any(by_corpus):
         raise UserError(f"{data.valid[0].files[0]}: no validation pair has {limit}")
-    return found
+    return by_corpus
 
 
 def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
@@ -229,11 +231,11 @@ def count_pairs(data: DataConfig, count: Callable[[Pair], None] = lambda pair: N
 def further_pieces(config: RunConfig) -> tuple[str, ...]:
     """Reserved tokens that the source vocabulary of a new run needs besides language tags."""
     corpora = config.data.train
-    constraints = dict.fromkeys(each.side_constraint for each in corpora if each.side_constraint)
-    found = [BACK_TRANSLATED] * any(corpus.tag == "bt" for corpus in corpora)
+    constraints = dict.fromkeys(corpus.side_constraint for corpus in corpora if corpus.side_constraint)
+    pieces = [BACK_TRANSLATED] * any(corpus.tag == "bt" for corpus in corpora)
     if config.augmentation.formality or {"formal", "informal"} & constraints.keys():
-        found += FORMALITY_TAGS
-    return tuple(dict.fromkeys([*found, *map(side_constraint_tag, constraints)]))
+        pieces += FORMALITY_TAGS
+    return tuple(dict.fromkeys([*pieces, *map(side_constraint_tag, constraints)]))
 
 
 def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: int) -> list[TokenStore]:
@@ -268,7 +270,7 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
         for group in chunks(cleaned(config.data, [corpus], report, skipped.add), GROUP):
             sources, targets = encode(group)
             fits = [max(len(source), len(target)) < limit for source, target in zip(sources, targets, strict=True)]
-            for pair in compress(group, (not each for each in fits)):
+            for pair in compress(group, (not fit for fit in fits)):
                 left_out.add(pair, too_long)
                 longer += 1
             pairs = list(compress(group, fits))
@@ -282,8 +284,8 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
         said = report.summary()
         if longer:
             said += f"\n  left out {longer:,}: {too_long}"
-        for each in (left_out, skipped):
-            said += f"\n{each.summary()}" if each.total else ""
+        for faults in (left_out, skipped):
+            said += f"\n{faults.summary()}" if faults.total else ""
         if not report.kept:
             raise UserError(f"{name}: no pair is left to train on: {said}")
     return f"{name}: {said}"

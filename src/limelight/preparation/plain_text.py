@@ -66,12 +66,12 @@ class _Text:
     def extents(self) -> list[Extent]:
         """The extent of each file. Raises `UserError` if every document to train on is blank."""
         silent = silently if self.skip else None
-        found = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
-        trained = [extent for extent, (_, share) in zip(found, self.shares, strict=True) if share < 1]
+        extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
+        trained = [extent for extent, (_, share) in zip(extents, self.shares, strict=True) if share < 1]
         if not any(extent.documents for extent in trained):
             names = ", ".join(name for name, share in self.shares if share < 1)
             raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
-        return found
+        return extents
 
     def parts(self, on_bad_line: OnBadLine = silently) -> Iterator[Part]:
         """All documents of all files."""

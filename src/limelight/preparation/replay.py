@@ -80,18 +80,18 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     own = _own(config)
     changed: dict[str, object] = {}
     if (run / CONFIG).exists():
-        there = load_config(run / CONFIG).data
-        replayed = tuple(corpus for corpus in there.train if corpus.tag == REPLAY)
-        changed = {"train": own + replayed, "replay": there.replay and data.replay}
+        stored = load_config(run / CONFIG).data
+        replayed = tuple(corpus for corpus in stored.train if corpus.tag == REPLAY)
+        changed = {"train": own + replayed, "replay": stored.replay and data.replay}
         if not data.valid and not data.hold_out:
-            changed["hold_out"] = there.hold_out
+            changed["hold_out"] = stored.hold_out
     elif not _continues(config, own):
         changed = {"replay": 0.0}
     else:
         count = sum(1 for _ in cleaned(data, own))
-        found = _find(config, count)
+        general = _find(config, count)
         wanted = max(1, round(data.replay * count))
-        available = sum(len(roles["train"]) for roles in found.values())
+        available = sum(len(roles["train"]) for roles in general.values())
         changed["train"] = own + tuple(
             Corpus(
                 files=(str(run / GENERAL / _name("train", direction)),),
@@ -100,7 +100,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
                 weight=min(1.0, wanted / available),
                 tag=REPLAY,
             )
-            for direction in found
+            for direction in general
         )
         if not data.valid and not data.hold_out and count >= LEAST:
             changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
@@ -130,18 +130,18 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
                 "that is trained"
             )
         return
-    found = _find(config, sum(1 for _ in cleaned(config.data, own)))
+    general = _find(config, sum(1 for _ in cleaned(config.data, own)))
     origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
 
     def fill(partial: Path) -> None:
-        for direction, roles in found.items():
+        for direction, roles in general.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _name(role, direction), pairs)
-        about = {"format": FORMAT, "from": origin, "directions": [list(direction) for direction in found]}
+        about = {"format": FORMAT, "from": origin, "directions": [list(direction) for direction in general]}
         (partial / ABOUT).write_text(json.dumps(about), encoding="utf-8")
 
     write_folder(run / GENERAL, fill)
-    counts = {role: sum(len(roles[role]) for roles in found.values()) for role in ROLES}
+    counts = {role: sum(len(roles[role]) for roles in general.values()) for role in ROLES}
     say(
         f"general text of {origin}: {counts['train']:,} pairs to replay, {counts['valid'] + counts['test']:,} to "
         f"measure what is forgotten, in {run / GENERAL}"
@@ -160,7 +160,7 @@ def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
         if about["format"] != FORMAT:
             raise ValueError(f"format {about['format']}")
         directions = [Direction(str(source), str(target)) for source, target in about["directions"]]
-        return {each: list(read_pairs([run / GENERAL / _name(role, each)])) for each in directions}
+        return {direction: list(read_pairs([run / GENERAL / _name(role, direction)])) for direction in directions}
     except (OSError, ValueError, LookupError, TypeError, UserError) as error:
         raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
 
@@ -189,7 +189,7 @@ def _find(config: RunConfig, count: int) -> Found:
 
     Raises `UserError` if named text has too few pairs.
     """
-    place = Path(config.begin_with) if Path(config.begin_with).is_dir() else find_model(config.begin_with)
+    folder = Path(config.begin_with) if Path(config.begin_with).is_dir() else find_model(config.begin_with)
     parent = load_config(find_model(config.begin_with) / CONFIG)
     directions = directions_of(parent.data)
     wanted = min(MAX_REPLAYED, max(REPLAYED, round(config.data.replay * count)))
@@ -203,19 +203,19 @@ def _find(config: RunConfig, count: int) -> Found:
                 )
         unseen = Text(list)
     else:
-        text, unseen = _of_run(parent, place, wanted), _unseen(parent, place)
+        text, unseen = _of_run(parent, folder, wanted), _unseen(parent, folder)
         if not text:
-            text.update(read_general(place, "train"))
-    found = _divided(text, unseen, wanted)
+            text.update(read_general(folder, "train"))
+    divided = _divided(text, unseen, wanted)
     if has_tags(parent.data):
-        return found
+        return divided
     [direction] = trained_directions(config.data.model_copy(update={"train": _own(config)}))
-    return dict(zip([direction], found.values(), strict=False))
+    return dict(zip([direction], divided.values(), strict=False))
 
 
 def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Text:
     """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
-    found = Text(list)
+    text = Text(list)
     for corpus in config.data.general:
         direction = direction_of(corpus)
         if len(directions) == 1 and _same(direction, directions):
@@ -226,49 +226,49 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
         pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
-        some = first_by_hash(_usable(pairs), wanted + 4 * MEASURED)
-        _add(found, some, direction, both=direction.reversed in directions)
-    return found
+        chosen = first_by_hash(_usable(pairs), wanted + 4 * MEASURED)
+        _add(text, chosen, direction, both=direction.reversed in directions)
+    return text
 
 
 def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
     """Pairs of the training text that a run keeps, drawn evenly."""
-    found = Text(list)
+    text = Text(list)
     for number, corpus in enumerate(parent.data.train):
         if not (run / DATA / f"train-{number}").is_dir() or corpus.tag == "bt" or parent.learns != "pairs":
             continue
         store = open_store(run / DATA / f"train-{number}")
         drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
         pairs = starmap(Pair, store.texts(np.sort(drawn)))
-        _add(found, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
-    return found
+        _add(text, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
+    return text
 
 
 def _unseen(parent: RunConfig, run: Path) -> Text:
     """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
-    found = Text(list)
+    text = Text(list)
     for role in ("valid", "test"):
         for direction, pairs in read_general(run, role).items():
-            found[direction] += pairs
+            text[direction] += pairs
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
             kept = kept_pairs(run, f"valid-{number}")
-            _add(found, _usable(kept), direction_of(corpus), both=parent.data.both_directions)
-    return found
+            _add(text, _usable(kept), direction_of(corpus), both=parent.data.both_directions)
+    return text
 
 
-def _add(found: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool) -> None:
+def _add(text: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool) -> None:
     """Add pairs of a direction, and with `both` also turned ones of the other direction."""
-    some = list(pairs)
-    found[direction] += some
+    added = list(pairs)
+    text[direction] += added
     if both:
-        found[direction.reversed] += (Pair(pair.target, pair.source, pair.file, pair.line) for pair in some)
+        text[direction.reversed] += (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
 
 
 def _divided(text: Text, unseen: Text, wanted: int) -> Found:
     """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough."""
     enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
-    found: Found = {}
+    divided: Found = {}
     for direction, pairs in enough.items():
         ordered, measured = first_by_hash(pairs), first_by_hash(unseen[direction])
         count = min(MEASURED // len(enough), len(ordered) // 4)
@@ -276,8 +276,8 @@ def _divided(text: Text, unseen: Text, wanted: int) -> Found:
             measured, ordered = ordered[: 2 * count], ordered[2 * count :]
         measured = measured[: 2 * count]
         replayed = ordered[: max(1, wanted // len(enough))]
-        found[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
-    return found
+        divided[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
+    return divided
 
 
 def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:

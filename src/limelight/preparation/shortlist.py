@@ -70,10 +70,10 @@ def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> li
     """Texts in a language, evenly from all sides of the corpora that are in it."""
     corpora = zip(config.data.train, stores, strict=True)
     sides = [(store, side) for corpus, store in corpora for side in range(2) if direction_of(corpus)[side] == language]
-    found = []
+    texts = []
     for store, side in sides:
-        found += [pair[side] for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]
-    return found
+        texts += [pair[side] for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]
+    return texts
 
 
 CANDIDATES, FREQUENT = 128, 500

@@ -117,8 +117,8 @@ def _of_declared(texts: tuple[list[str], list[str]], source: str, target: str) -
     """What is wrong if a side cannot be in its declared language."""
     faults = [
         f"the {side} side, said to be {code}, {fault}"
-        for side, code, some in (("source", source, texts[0]), ("target", target, texts[1]))
-        if code and (fault := contradiction(some, code))
+        for side, code, texts_of_side in (("source", source, texts[0]), ("target", target, texts[1]))
+        if code and (fault := contradiction(texts_of_side, code))
     ]
     if not faults:
         return ""
@@ -173,7 +173,7 @@ def score_pairs(sources: Words, targets: Words) -> Scores:
     elsewhere = np.empty(count, dtype=np.int64)
     elsewhere[order] = np.roll(order, 1)
     others = [np.maximum(own - 1, 0), np.minimum(own + 1, count - 1), elsewhere]
-    found = Scores(np.zeros(count, bool), np.zeros(count, bool), np.zeros(count), np.zeros((count, 2), bool))
+    scores = Scores(np.zeros(count, bool), np.zeros(count, bool), np.zeros(count), np.zeros((count, 2), bool))
     both = np.array([bool(len(row)) for row in sources.rows]) & (lengths > 0)
     parts = PARTS_OF_FEW if count < FEW else PARTS
     part = (own // BLOCK_PAIRS) % parts
@@ -191,11 +191,11 @@ def score_pairs(sources: Words, targets: Words) -> Scores:
         )
         best, worst = np.max(rivals, axis=0), np.min(rivals, axis=0)
         words = np.array([shares[targets.rows[row]].any() for row in tested])
-        found.good[tested] = mine >= best
-        found.known[tested] = words & ((mine != best) | (mine != worst))
-        found.elsewhere[tested] = np.sign(mine - rivals[2]) / 2 + 0.5
-        found.neighbors[tested] = mine[:, None] < np.transpose(rivals[:2])
-    return found
+        scores.good[tested] = mine >= best
+        scores.known[tested] = words & ((mine != best) | (mine != worst))
+        scores.elsewhere[tested] = np.sign(mine - rivals[2]) / 2 + 0.5
+        scores.neighbors[tested] = mine[:, None] < np.transpose(rivals[:2])
+    return scores
 
 
 def _gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Numbers:

@@ -136,12 +136,12 @@ class FormCounter:
         for (word, form), count in self._counts[side].most_common():
             if count >= LEAST_SEEN:
                 groups.setdefault(word, []).append((form, count))
-        found: dict[str, Counter[str]] = {}
+        by_form: dict[str, Counter[str]] = {}
         for forms in groups.values():
             for (form, _), (other, count) in product(forms, repeat=2):
                 if share_stem(form, other):
-                    found.setdefault(form, Counter())[other] += count
-        chosen = islice(found.items(), MAX_FORMS)
+                    by_form.setdefault(form, Counter())[other] += count
+        chosen = islice(by_form.items(), MAX_FORMS)
         return {form: [other for other, _ in others.most_common(MAX_RELATED)] for form, others in chosen}
 
 
