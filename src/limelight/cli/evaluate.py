@@ -147,7 +147,7 @@ def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
     for folder in folders:
         descriptions = sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))
         with suppress(OSError, RunError):  # a damaged store concerns training, not the scores
-            stores = [open_store(store) for store in descriptions]
+            stores = [open_store(path.parent) for path in descriptions]
             if sum(map(len, stores)) <= MAX_SEARCHED and (warning := overlap_warning(stores, pairs, "test")):
                 note(warning)
 
