@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from limelight.attention.attend import permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer import Layer, SourceView
-from limelight.models.transformer.layers import Reading, Sublayer
+from limelight.models.cache import SourceView
+from limelight.models.transformer.layers import Layer, Reading, Sublayer
 
 D_MODEL, HEADS, D_FF, BATCH, SOURCE, TARGET = 12, 3, 17, 2, 7, 5
 

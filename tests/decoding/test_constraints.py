@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from limelight.decoding.constraints import Automaton, Constraints, Phrase
+from limelight.decoding.constraints import Automaton, Phrase
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -33,8 +33,8 @@ def has(ids: Sequence[int], phrase: Phrase, phrases: Sequence[Phrase]) -> bool:
     )
 
 
-def has_all(ids: Sequence[int], constraints: Constraints) -> bool:
-    return all(has(ids, phrase, constraints.include) for phrase in constraints.include)
+def has_all(ids: Sequence[int], phrases: Sequence[Phrase]) -> bool:
+    return all(has(ids, phrase, phrases) for phrase in phrases)
 
 
 def random_phrase(vocab: int, *, longest: int = 3, joined: int = 0) -> Phrase:
@@ -78,11 +78,11 @@ def test_a_wide_beam_finds_the_best_of_all_texts_that_have_the_phrases(seed: int
     model = random_model(3, 4)
     for number in range(8):
         include = tuple(random_phrase(4, longest=2, joined=joined) for _ in range(random.choice((1, 1, 2))))
-        constraints, kind = Constraints(include), number % 3
-        request = Request([kind], 4, EXACT, constraints=constraints)
+        kind = number % 3
+        request = Request([kind], 4, EXACT, phrases=include)
         [found] = decode_batch(model, [request])
         texts = all_endings(model, kind, request.limit, 0.6)
-        expected = heapq.nlargest(3, (each for each in texts if has_all(each[1], constraints)))
+        expected = heapq.nlargest(3, (each for each in texts if has_all(each[1], include)))
         assert [each.ids for each in found if each.finished] == [ids for _, ids in expected]
         for hypothesis, (score, ids) in zip(found, expected, strict=False):
             assert hypothesis.score == pytest.approx(score, abs=1e-6)
@@ -97,10 +97,10 @@ def test_every_phrase_comes_with_every_beam(seed: int, beam_size: int) -> None:
     settings = SearchSettings(beam_size=beam_size, length_penalty=0.6, patience=1.0, prune=1.0)
     for number in range(12):
         include = tuple(random_phrase(9, joined=random.choice((0, 3))) for _ in range(random.randint(1, 4)))
-        request = Request([number], random.choice((0, 3, 12)), settings, constraints=Constraints(include))
+        request = Request([number], random.choice((0, 3, 12)), settings, phrases=include)
         [[found]] = decode_batch(model, [request])
         assert found.finished
-        assert has_all(found.ids, request.constraints)
+        assert has_all(found.ids, request.phrases)
         assert len(found.ids) <= request.limit
         exact = math.fsum(log_probabilities(model, number % 23, [*found.ids, 0]))
         assert found.log_probability == pytest.approx(exact)
@@ -112,10 +112,10 @@ def test_others_beside_it_change_nothing(seed: int) -> None:
     model, requests = random_model(23, 7), list[Request]()
     for number in range(16):
         request = random_request(number)
-        asked = Constraints()
+        asked: tuple[Phrase, ...] = ()
         if request.settings.sampling is None and number % 2:
-            asked = Constraints(tuple(random_phrase(7, longest=2) for _ in range(random.randint(1, 2))))
-        requests.append(replace(request, constraints=asked))
+            asked = tuple(random_phrase(7, longest=2) for _ in range(random.randint(1, 2)))
+        requests.append(replace(request, phrases=asked))
     engine, found, waiting = Engine(model, batch_tokens=60), {}, list(requests)
     while waiting or engine.busy:
         for _ in range(min(random.randint(0, 4), len(waiting))):
@@ -133,7 +133,7 @@ def test_phrases_and_shortlists_go_together(seed: int) -> None:
     tokens = [{token for form in phrase.forms for token in form} for phrase in phrases]
     requests = [
         Request(
-            [kind], 9, SearchSettings(beam_size=3), constraints=Constraints((phrase,)),
+            [kind], 9, SearchSettings(beam_size=3), phrases=(phrase,),
             shortlist=short.listed([kind], sorted(own)),
         )
         for kind, (phrase, own) in enumerate(zip(phrases, tokens, strict=True))
@@ -149,17 +149,17 @@ def test_phrases_and_shortlists_go_together(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("constraints", "settings", "message"),
+    ("phrases", "settings", "message"),
     [
-        (Constraints((Phrase(((),)),)), {}, "has no tokens"),
-        (Constraints((Phrase(((0,),)),)), {}, "other than 0, the end"),
-        (Constraints((Phrase(((9,),)),)), {}, "from 0 to 8"),
-        (Constraints((Phrase(()),)), {}, "from 1 to 200 forms"),
-        (Constraints((Phrase(((4, 5),)),) * 65), {}, "the maximum is 64"),
-        (Constraints((Phrase(((4,),)),)), {"sampling": Sampling()}, "sampling exclude each other"),
+        ((Phrase(((),)),), {}, "it has tokens"),
+        ((Phrase(((0,),)),), {}, "other than 0, the end"),
+        ((Phrase(((9,),)),), {}, "from 0 to 8"),
+        ((Phrase(()),), {}, "from 1 to 200 forms"),
+        ((Phrase(((4, 5),)),) * 65, {}, "the maximum is 64"),
+        ((Phrase(((4,),)),), {"sampling": Sampling()}, "sampling exclude each other"),
     ],
 )
-def test_phrases_that_cannot_be_are_refused(constraints: Constraints, settings: dict, message: str) -> None:
-    request = Request([1], 5, SearchSettings(**settings), constraints=constraints)
+def test_phrases_that_cannot_be_are_refused(phrases: tuple[Phrase, ...], settings: dict, message: str) -> None:
+    request = Request([1], 5, SearchSettings(**settings), phrases=phrases)
     with pytest.raises(UserError, match=message):
         Engine(random_model(2, 9)).submit(request)

@@ -10,7 +10,8 @@ from limelight.config import DecoderOnlyConfig, ModelConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.models.families import build_model
-from limelight.models.interface import LanguageModel, Seq2Seq
+from limelight.models.interface import Seq2Seq
+from limelight.models.transformer.halves import DecoderOnly
 from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import TableModel, characters, random_model
 
@@ -135,14 +136,14 @@ def random_texts(settings: SearchSettings, count: int) -> list[Request]:
 
 
 @pytest.fixture(params=WRITERS)
-def writer(request: pytest.FixtureRequest, seed: int) -> LanguageModel:
+def writer(request: pytest.FixtureRequest, seed: int) -> DecoderOnly:
     return written_by(WRITERS[request.param])
 
 
-def written_by(config: ModelConfig) -> LanguageModel:
+def written_by(config: ModelConfig) -> DecoderOnly:
     """In double precision, with weights so large that the model is sure of something."""
     model = build_model(config, characters()).double().eval()
-    assert isinstance(model, LanguageModel)
+    assert isinstance(model, DecoderOnly)
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(2)
@@ -150,7 +151,7 @@ def written_by(config: ModelConfig) -> LanguageModel:
 
 
 @torch.inference_mode()
-def gone_on(model: LanguageModel, text: Request) -> tuple[tuple[int, ...], bool]:
+def gone_on(model: DecoderOnly, text: Request) -> tuple[tuple[int, ...], bool]:
     """The most probable tokens one after the other, each from the whole text before it."""
     read, found = [*text.source, 0 if text.first is None else text.first], []
     while len(found) < text.limit:
@@ -165,7 +166,7 @@ def gone_on(model: LanguageModel, text: Request) -> tuple[tuple[int, ...], bool]
     return tuple(found), int(model.project(features)[0, -1].argmax()) == 0
 
 
-def test_texts_go_on_where_their_prompts_end(writer: LanguageModel, seed: int) -> None:
+def test_texts_go_on_where_their_prompts_end(writer: DecoderOnly, seed: int) -> None:
     random.seed(seed)
     texts = random_texts(searched(1), 17)
     found = run(Engine(writer, batch_tokens=random.choice((1, 40, 1000))), at_random(texts, 20))

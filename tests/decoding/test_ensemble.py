@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from limelight.decoding.ensemble import Ensemble, prepare_each
-from limelight.errors import UserError
 from limelight.inference.prepare import CompiledTransformer
-from limelight.models.recurrent import Recurrent
+from limelight.models.recurrent.model import Recurrent
 from tests.decoding.decode import beam_search, greedy_search
 from tests.decoding.fakes import TableModel, limits, log_probabilities, random_model, sources
 from tests.models.helpers import make_model, random_batch, recurrent, transformer
@@ -57,13 +56,6 @@ def test_what_is_impossible_for_one_member_is_not_for_all(seed: int) -> None:
     logits = ensemble.project(features)
     assert logits.isfinite().all()
     assert float(logits.exp().sum()) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(("vocab", "source_padding"), [(7, 97), (5, 89)])
-def test_other_vocabularies_are_refused(vocab: int, source_padding: int) -> None:
-    other = TableModel(torch.zeros(1, 1009, vocab), source_padding)
-    with pytest.raises(UserError, match=r"share their vocabularies: model 1 has .*, model 2 has .* the same tokenizer"):
-        Ensemble([random_model(1, 5), other])
 
 
 @torch.inference_mode()

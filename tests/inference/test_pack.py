@@ -7,7 +7,8 @@ from torch import Tensor, nn
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.inference.prepare import prepare
 from limelight.layers.feed_forward import FeedForward
-from limelight.models.transformer import Layer, Transformer
+from limelight.models.transformer.layers import Layer
+from limelight.models.transformer.model import Transformer
 from tests.models.helpers import make_model, random_batch, transformer
 
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import pad_rows
-from limelight.models.interface import Active, LanguageModel, Seq2Seq, State
+from limelight.models.interface import Active, Seq2Seq, State
+from limelight.models.transformer.halves import DecoderOnly
 from tests.models.helpers import batch_as_it_stands, random_rows
 
 EXACT = 1e-9
@@ -20,7 +21,7 @@ def assert_same(one: Tensor, other: Tensor, tolerance: float = EXACT) -> None:
 
 def random_sources(model: Seq2Seq, lengths: Sequence[int]) -> list[list[int]]:
     """So many tokens, and the end; a prompt has none, and one token less: it may be empty."""
-    if isinstance(model, LanguageModel):
+    if isinstance(model, DecoderOnly):
         return random_rows([length - 1 for length in lengths], model.source_padding + 1)
     return [[*row, model.end_id] for row in random_rows(lengths, model.source_padding + 1)]
 

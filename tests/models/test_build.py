@@ -8,9 +8,9 @@ import torch
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model, choose_device, count_parameters
-from limelight.models.recurrent import Recurrent
-from limelight.models.transformer import Transformer
+from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.halves import DecoderOnly
+from limelight.models.transformer.model import Transformer
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, decoder_only, make_model
 

@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from limelight.batching.batch import pad_rows
 from limelight.config import RecurrentConfig, TransformerConfig
-from limelight.models.transformer import Transformer, TransformerState
+from limelight.models.transformer.model import Transformer, TransformerState
 from tests.models.helpers import exact_model, random_rows
 
 BATCH, HEADS, SIZE = 3, 5, 2

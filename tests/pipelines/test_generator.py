@@ -14,7 +14,7 @@ from limelight.decoding.engine import Engine
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.models.families import build_model
-from limelight.models.interface import LanguageModel
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.pipelines.generator import TextGenerator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, decode_text, encode_text
@@ -43,9 +43,9 @@ CHARACTERS = tokenizers_of("characters")
 CASES = {"learned": (LEARNED, 11), "rotary": (ROTARY, 7), "one-at-a-time": (ROTARY, 1), "unbounded": (ROTARY, None)}
 
 
-def exact(config: ModelConfig, tokenizers: Tokenizers = CHARACTERS) -> LanguageModel:
+def exact(config: ModelConfig, tokenizers: Tokenizers = CHARACTERS) -> DecoderOnly:
     model = build_model(config, tokenizers).double().train()
-    assert isinstance(model, LanguageModel)
+    assert isinstance(model, DecoderOnly)
     with torch.no_grad():
         for weight in model.parameters():
             weight *= 2  # so that predictions differ more than rounding does
@@ -53,13 +53,13 @@ def exact(config: ModelConfig, tokenizers: Tokenizers = CHARACTERS) -> LanguageM
 
 
 @pytest.fixture(params=CASES)
-def case(request: pytest.FixtureRequest, seed: int) -> tuple[LanguageModel, int | None]:
+def case(request: pytest.FixtureRequest, seed: int) -> tuple[DecoderOnly, int | None]:
     random.seed(seed)
     config, window = CASES[request.param]
     return exact(config), window
 
 
-def next_log_probabilities(model: LanguageModel, context: Sequence[int]) -> list[float]:
+def next_log_probabilities(model: DecoderOnly, context: Sequence[int]) -> list[float]:
     """What comes after a context, read anew from its beginning."""
     model.eval()
     with torch.no_grad():
@@ -82,7 +82,7 @@ def contexts(prompt: Sequence[int], window: int | None):
 
 
 def plain_greedy(
-    model: LanguageModel, prompt: Sequence[int], window: int | None, most: int
+    model: DecoderOnly, prompt: Sequence[int], window: int | None, most: int
 ) -> tuple[list[int], float, bool]:
     pieces, total, following = [], 0.0, contexts(prompt, window)
     context = next(following)
@@ -98,7 +98,7 @@ def plain_greedy(
 
 
 @pytest.mark.parametrize("prompt", ["", "the", "the old dog\nsees a"])
-def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[LanguageModel, int | None], prompt: str) -> None:
+def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[DecoderOnly, int | None], prompt: str) -> None:
     """Windows too: a text much longer than one, and a prompt that fills more than one."""
     model, window = case
     generator = TextGenerator(model, CHARACTERS, window=window)
@@ -112,7 +112,7 @@ def test_greedy_search_is_a_loop_over_whole_texts(case: tuple[LanguageModel, int
 
 
 def test_samples_are_given_the_log_probability_of_what_was_drawn(
-    case: tuple[LanguageModel, int | None], seed: int
+    case: tuple[DecoderOnly, int | None], seed: int
 ) -> None:
     model, window = case
     generator = TextGenerator(model, CHARACTERS, window=window)

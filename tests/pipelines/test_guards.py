@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from limelight.config import Direction
-from limelight.decoding.constraints import Constraints, Phrase
-from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
+from limelight.decoding.constraints import Phrase
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.codec import Codec, Part
 from limelight.pipelines.guards import SEVERITY, faults, guarded
@@ -31,7 +31,7 @@ class Fake(Codec):
         letters = SimpleNamespace(decode=lambda ids: "".join(map(chr, ids)))
         self.tokenizers = SimpleNamespace(target=letters)  # type: ignore[assignment]
 
-    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
+    def encode(self, part: Part, settings: SearchSettings, phrases: Sequence[Phrase] = ()) -> Part:
         return asked_of(part.text, settings, part.direction)
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
@@ -69,7 +69,7 @@ def translated(
     plain = PLACEHOLDER.sub(lambda mark: spans[mark_number(mark[0])], text) if spans else None
     first = asked_of(plain, given, direction) if plain else None
     if phrase and prepared.request is not None:
-        prepared = prepared._replace(request=replace(prepared.request, constraints=Constraints((Phrase(((5,),)),))))
+        prepared = prepared._replace(request=replace(prepared.request, phrases=(Phrase(((5,),)),)))
     codec = Fake(unknown, placeholders=placeholders)
 
     def search(part: Part) -> Steps[list[Translation]]:

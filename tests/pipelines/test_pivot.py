@@ -102,7 +102,7 @@ def test_terms_are_searched_for_in_the_second_direction() -> None:
     found = translator.translate("die Lampe summt", glossary=glossary)
     assert translator.seen[:2] == ["die Lampe summt", "the lamp hums"]
     assert (found.text, found.unused) == ("la lanterne brille", ())
-    assert [bool(request.constraints.include) for request in translator.heard] == [False, False, True]
+    assert [bool(request.phrases) for request in translator.heard] == [False, False, True]
     assert translator.demanded[0][0][0] == "lanterne"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from limelight.config import DecodingConfig, Direction, TransformerConfig
-from limelight.decoding.constraints import Constraints, Phrase
+from limelight.decoding.constraints import Phrase
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
-from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import html_units
@@ -58,21 +58,21 @@ class Scripted(Translator):
     def options(self, **asked: Any) -> Options:
         return replace(super().options(**{"protect": True, "guards": False, **asked}), detected=False)
 
-    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
+    def phrases(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
         self.demanded += [(forms[:3], len(forms)) for forms in phrases]
-        return Constraints(tuple(Phrase(((5,),)) for _ in phrases))
+        return tuple(Phrase(((5,),)) for _ in phrases)
 
     def engine(self, **_: Any) -> Engine:
         return Silent()
 
-    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
+    def encode(self, part: Part, settings: SearchSettings, phrases: Sequence[Phrase] = ()) -> Part:
         self.asked.append(part.text)
-        return super().encode(part, settings, constraints)
+        return super().encode(part, settings, phrases)
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         texts = self.say(part.text)
         texts = texts if part.marked else [without_marks(text) for text in texts]  # as decoding does
-        if part.request is not None and part.request.constraints.include:
+        if part.request is not None and part.request.phrases:
             texts = (self.answer or texts[0]).split("|")
         best, *others = (Translation(text, 0.0, (), 0.0, part.text, finished=True) for text in texts)
         return replace(best, alternatives=tuple(others))

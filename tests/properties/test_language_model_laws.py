@@ -12,7 +12,7 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.inference.prepare import prepare
-from limelight.models.interface import LanguageModel
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import HalfCopy
 from tests.models.followed import Followed, assert_same
@@ -30,7 +30,7 @@ PADDING = 28
 
 
 @pytest.fixture(params=MODELS)
-def model(request: pytest.FixtureRequest, seed: int) -> LanguageModel:
+def model(request: pytest.FixtureRequest, seed: int) -> DecoderOnly:
     random.seed(seed)
     return exact_model(MODELS[request.param])
 
@@ -39,13 +39,13 @@ def texts(lengths: tuple[int, ...]) -> list[list[int]]:
     return random_rows(lengths, PADDING + 1)
 
 
-def without_source(model: LanguageModel, targets: list[list[int]]) -> Batch:
+def without_source(model: DecoderOnly, targets: list[list[int]]) -> Batch:
     batch = batch_as_it_stands(model, [[] for _ in targets], targets)
     assert batch.source.shape == (len(targets), 0)
     return batch
 
 
-def step_through(model: LanguageModel, batch: Batch, **heads: object) -> Tensor:
+def step_through(model: DecoderOnly, batch: Batch, **heads: object) -> Tensor:
     """Features of all positions, one step after the other."""
     state = model.start(model.encode(batch.source, batch.source_valid, **heads))
     features = []
@@ -55,7 +55,7 @@ def step_through(model: LanguageModel, batch: Batch, **heads: object) -> Tensor:
     return torch.cat(features, dim=1)
 
 
-def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: LanguageModel) -> None:
+def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: DecoderOnly) -> None:
     """Each row at another place: what it reads first in the target stands between source and target."""
     rows = [[0, *row] for row in texts((5, 9, 1, 7))]
     whole = [model.read(torch.tensor([row]))[0] for row in rows]
@@ -74,7 +74,7 @@ def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: Language
             assert_same(stepped[row, :length], whole[row][cut:])
 
 
-def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
+def test_without_a_source_a_text_is_its_target(model: DecoderOnly) -> None:
     batch = without_source(model, texts((3, 6, 4)))
     features = model(batch)
     assert_same(features, model.read(batch.target_in))
@@ -82,7 +82,7 @@ def test_without_a_source_a_text_is_its_target(model: LanguageModel) -> None:
 
 
 @pytest.mark.parametrize("prompts", [(0, 0, 0), (0, 3, 1, 7)])
-def test_hypotheses_after_prompts_of_any_length(model: LanguageModel, prompts: tuple[int, ...]) -> None:
+def test_hypotheses_after_prompts_of_any_length(model: DecoderOnly, prompts: tuple[int, ...]) -> None:
     with torch.inference_mode():
         followed = Followed(model, texts(prompts), 3)
         for _ in range(3):
@@ -100,14 +100,14 @@ def test_hypotheses_after_prompts_of_any_length(model: LanguageModel, prompts: t
 
 
 @pytest.mark.parametrize("life", range(3))
-def test_a_random_life_of_what_is_packed(model: LanguageModel, life: int, seed: int) -> None:
+def test_a_random_life_of_what_is_packed(model: DecoderOnly, life: int, seed: int) -> None:
     model = model.float()
     with torch.inference_mode():
         Followed.at_random(prepare(model, "fp32"), seed + life, truth=model, tolerance=1e-4).live(11)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
-def test_what_is_packed_begins_with_nothing(model: LanguageModel, precision: str) -> None:
+def test_what_is_packed_begins_with_nothing(model: DecoderOnly, precision: str) -> None:
     model = model.float()
     ready, batch = prepare(model, precision), without_source(model, texts((3, 6, 4)))
     with torch.inference_mode():

@@ -16,7 +16,8 @@ from limelight.batching.batch import Batch
 from limelight.config import DecoderOnlyConfig, TransformerConfig
 from limelight.inspection.attention_map import NAMES
 from limelight.inspection.probe import Seen, probe
-from limelight.models.interface import LanguageModel, Seq2Seq
+from limelight.models.interface import Seq2Seq
+from limelight.models.transformer.halves import DecoderOnly
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
 
 MODELS = dict(every_model())
@@ -162,7 +163,7 @@ def test_no_output_class_for_padding(model: Seq2Seq) -> None:
     batch = random_batch(model)
     assert model.project(model(batch)).shape == (3, 5, model.target_padding)
     assert model.output_size == model.target_padding == 28
-    assert model.start_id == (0 if isinstance(model, LanguageModel) else 28)
+    assert model.start_id == (0 if isinstance(model, DecoderOnly) else 28)
 
 
 def test_gradients_reach_every_parameter(model: Seq2Seq) -> None:

@@ -74,7 +74,7 @@ def attend(
     """
     biased = may_attend is not None and may_attend.dtype != torch.bool
     is_fused = score is scaled_dot and factors is None and not (want_weights or biased)
-    if is_fused and _fused_pays(queries, keys):
+    if is_fused and _fused_pays(queries, keys, values):
         return _fused(queries, keys, values, may_attend=may_attend, causal=causal), None
 
     if causal:
@@ -118,37 +118,23 @@ def _with_causal(may_attend: Tensor | None, queries: Tensor, keys: Tensor) -> Bo
     return past if may_attend is None else may_attend & past
 
 
-def _fused_pays(queries: Tensor, keys: Tensor) -> bool:
+def _fused_pays(queries: Tensor, keys: Tensor, values: Tensor) -> bool:
     """Whether the fused kernel is faster than two products with a softmax between.
 
     It is optimized for many queries: for a few queries over 25 keys it takes up to twice as long as the products. On a
     CPU it is slow in bf16 (`_kernel`), and the products take two thirds of its time; but they store all weights, so
-    they are used only for few keys.
+    they are used only for few keys. For values of another size than keys it silently stores them, too.
     """
     short = queries.device.type == "cpu" and queries.dtype == torch.bfloat16 and keys.shape[-2] <= MAX_UNFUSED_KEYS
-    return queries.shape[-2] > MAX_UNFUSED_QUERIES and not short
+    return queries.shape[-2] > MAX_UNFUSED_QUERIES and keys.shape[-1] == values.shape[-1] and not short
 
 
 def _fused(queries: Tensor, keys: Tensor, values: Tensor, *, may_attend: Tensor | None, causal: bool) -> Tensor:
-    """The fused kernel: memory grows linearly with length, as no weights are stored.
-
-    Two things silently switch the kernel to its quadratic path on a CPU: values of another size than keys, which are
-    padded here, and dropout on the weights, which no model has.
-    """
-    square = queries.shape[-2] == keys.shape[-2]
-    if causal and (may_attend is not None or not square):
+    """The fused kernel: memory grows linearly with length, as no weights are stored."""
+    if causal and (may_attend is not None or queries.shape[-2] != keys.shape[-2]):
         may_attend, causal = _with_causal(may_attend, queries, keys), False
-    key_size, value_size = keys.shape[-1], values.shape[-1]
-    if key_size != value_size:
-        padded = (
-            functional.pad(part, (0, max(key_size, value_size) - part.shape[-1])) for part in (queries, keys, values)
-        )
-        queries, keys, values = padded
-    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal, scale=key_size**-0.5)
-    context = context[..., :value_size]
-    if may_attend is None:
-        return context
-    return context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
+    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal)
+    return context if may_attend is None else context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
 
 
 def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from limelight.decoding.constraints import Constraints, Needs, Progress
+from limelight.decoding.constraints import Needs, Phrase, Progress
 from limelight.decoding.host import Integers, Numbers, numbers
 from limelight.decoding.top import top_logits_with_ties
 from limelight.shapes import Float
@@ -38,9 +38,9 @@ class Candidate(NamedTuple):
 class Allocation:
     """The phrases of a request, and the progress of its active hypotheses."""
 
-    def __init__(self, constraints: Constraints, width: int, end_id: int) -> None:
+    def __init__(self, phrases: Sequence[Phrase], width: int, end_id: int) -> None:
         self.width, self.end_id = width, end_id
-        self._progress = Progress(constraints.include)
+        self._progress = Progress(phrases)
         self._banks = self._progress.begin.missing + 1
         self.needs = [self._progress.begin] * width
         """The needs of each active hypothesis."""

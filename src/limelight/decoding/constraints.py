@@ -4,7 +4,7 @@ A phrase may have several forms (`lamp`, `lamps`), of which one is enough. A hyp
 of a form are consecutive in it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.errors import UserError
@@ -24,35 +24,19 @@ class Phrase(NamedTuple):
     """Tokens without text: `joined` ones must not follow after them either."""
 
 
-class Constraints(NamedTuple):
-    """Phrases that the output of a request has to contain."""
-
-    include: tuple[Phrase, ...] = ()
-
-    @property
-    def length(self) -> int:
-        """A number of tokens that is sufficient for all phrases."""
-        return sum(max(map(len, phrase.forms), default=0) for phrase in self.include)
-
-    @property
-    def tokens(self) -> set[int]:
-        """The tokens of all phrases to include."""
-        return {token for phrase in self.include for form in phrase.forms for token in form}
-
-    def check(self, end_id: int, output_size: int) -> None:
-        """Raise `UserError` for too many phrases or forms, and for tokens that cannot occur."""
-        if len(self.include) > MAX_PHRASES:
-            raise UserError(f"{len(self.include)} phrases to include: the maximum is {MAX_PHRASES}")
-        for run in (form for phrase in self.include for form in phrase.forms):
-            if not run:
-                raise UserError("a phrase to include has no tokens")
-            if min(run) < 0 or max(run) >= output_size or end_id in run:
-                raise UserError(
-                    f"a phrase has the ids {', '.join(map(str, run))}: a token is an id from 0 to {output_size - 1} "
-                    f"other than {end_id}, the end"
-                )
-        if not all(0 < len(phrase.forms) <= MAX_FORMS for phrase in self.include):
+def check_phrases(phrases: Sequence[Phrase], end_id: int, output_size: int) -> None:
+    """Raise `UserError` for too many phrases or forms, and for tokens that cannot occur."""
+    if len(phrases) > MAX_PHRASES:
+        raise UserError(f"{len(phrases)} phrases to include: the maximum is {MAX_PHRASES}")
+    for phrase in phrases:
+        if not 0 < len(phrase.forms) <= MAX_FORMS:
             raise UserError(f"a phrase to include has from 1 to {MAX_FORMS} forms: give others")
+        for form in phrase.forms:
+            if not form or min(form) < 0 or max(form) >= output_size or end_id in form:
+                raise UserError(
+                    f"a phrase has the ids [{', '.join(map(str, form))}]: it has tokens, and a token is an id from 0 "
+                    f"to {output_size - 1} other than {end_id}, the end"
+                )
 
 
 State = tuple[int, ...] | None
@@ -112,10 +96,9 @@ class Needs(NamedTuple):
 class Progress:
     """The automata of all phrases of a request."""
 
-    def __init__(self, phrases: Iterable[Phrase]) -> None:
-        several = list(phrases)
-        begins = frozenset(form[0] for phrase in several for form in phrase.forms)
-        self._automata = [Automaton(phrase._replace(joined=phrase.joined - begins)) for phrase in several]
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        begins = frozenset(form[0] for phrase in phrases for form in phrase.forms)
+        self._automata = [Automaton(phrase._replace(joined=phrase.joined - begins)) for phrase in phrases]
         self._known: dict[tuple[States, int], Needs] = {}
         self.begin = self._needs(((),) * len(self._automata))
         """The needs before the first token."""

@@ -22,7 +22,8 @@ from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.top import normalized
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
-from limelight.models.interface import LanguageModel, Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
+from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
+from limelight.models.transformer.halves import DecoderOnly
 
 FREE_SHARE = 4
 """Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
@@ -333,7 +334,7 @@ class Engine:
                 f"the source has {len(request.source)} tokens, and this model takes at most {self._longest}"
             )
         # The source of a language model is a prefix of its text, so its tokens take positions of the text.
-        most = self._longest - (len(request.source) if isinstance(self.model, LanguageModel) else 1)
+        most = self._longest - (len(request.source) if isinstance(self.model, DecoderOnly) else 1)
         if request.limit > most:
             raise UserError(f"max_tokens and the prefix must be at most {most} here, not {request.limit}")
 

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
 from limelight.decoding.top import in_full
-from limelight.errors import UserError
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
@@ -42,14 +41,9 @@ class Ensemble(Seq2Seq):
     """
 
     def __init__(self, members: Sequence[Seq2Seq]) -> None:
-        """Raises `UserError` for no members, and for members with different vocabularies or special ids."""
         super().__init__()
-        if not members:
-            raise UserError("an ensemble needs at least one model")
         self.members = nn.ModuleList(members)
         first = members[0]
-        for number, member in enumerate(members[1:], start=2):
-            _require_same_ids(first, member, number)
         self.start_id, self.end_id = first.start_id, first.end_id
         self.source_padding, self.target_padding = first.source_padding, first.target_padding
         self.widths: list[int] = []
@@ -97,13 +91,3 @@ def prepare_each(model: Seq2Seq, precision: str) -> Seq2Seq:
     if not isinstance(model, Ensemble):
         return prepare(model, precision)
     return Ensemble([prepare_each(cast(Seq2Seq, member), precision) for member in model.members])
-
-
-def _require_same_ids(first: Seq2Seq, other: Seq2Seq, number: int) -> None:
-    names = ("source_padding", "target_padding", "start_id", "end_id")
-    here, there = ({name: getattr(model, name) for name in names} for model in (first, other))
-    if here != there:
-        raise UserError(
-            f"the models of an ensemble must share their vocabularies: model 1 has {here}, model {number} has {there}; "
-            "train them with the same tokenizer"
-        )

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from limelight.config import DecodingConfig
-from limelight.decoding.constraints import Constraints
+from limelight.decoding.constraints import Phrase, check_phrases
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.rules import RULES
 from limelight.decoding.sampling import Sampling
@@ -183,10 +183,6 @@ def _filled_in(config: DecodingConfig, given: dict[str, Any]) -> DecodingConfig:
         raise UserError(f"{fault['loc'][0]} {wanted}, not {fault['input']!r}") from None
 
 
-FREE = Constraints()
-"""No constraints."""
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """One source with its own settings. The result depends only on the model and the request, not on other requests."""
@@ -205,13 +201,14 @@ class Request:
     """Target ids that are scored, ascending, including the end and all ids of prefix and phrases; None scores all."""
     substream: tuple[int, ...] = ()
     """Selects the random stream for the sampling seed: requests with the same seed have different ones."""
-    constraints: Constraints = FREE
-    """Phrases to include."""
+    phrases: tuple[Phrase, ...] = ()
+    """Phrases that the output has to contain."""
 
     @property
     def limit(self) -> int:
         """Maximum tokens of a hypothesis, including forced ones."""
-        return max(self.max_tokens, len(self.prefix) + self.constraints.length)
+        longest = sum(max(map(len, phrase.forms)) for phrase in self.phrases)
+        return max(self.max_tokens, len(self.prefix) + longest)
 
     @property
     def width(self) -> int:
@@ -222,7 +219,7 @@ class Request:
     @property
     def is_plain(self) -> bool:
         """Whether it is a search without forced tokens, phrases, lists, samples and rules, as compiled code does it."""
-        special = self.settings.sampling or self.settings.rules or any(self.constraints) or self.prefix
+        special = self.settings.sampling or self.settings.rules or self.phrases or self.prefix
         return not special and self.first is None and self.shortlist is None
 
 
@@ -238,8 +235,8 @@ def check_request(request: Request, model: Seq2Seq) -> None:
                 f"the prefix forces the id {token}: a token is an id from 0 to {model.output_size - 1} other than "
                 f"{model.end_id}, the end"
             )
-    request.constraints.check(model.end_id, model.output_size)
-    if request.constraints.include and request.settings.sampling is not None:
+    check_phrases(request.phrases, model.end_id, model.output_size)
+    if request.phrases and request.settings.sampling is not None:
         raise UserError("phrases to include and sampling exclude each other: search, with any beam_size")
 
 

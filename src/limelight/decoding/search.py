@@ -134,12 +134,12 @@ class Search:
         self.forced_sum[slots], self.endings[slots], self.worst[slots] = 0.0, 0, -np.inf
         self.samples[slots] = np.arange(self.width)
         for slot, request in zip(slots.tolist(), requests, strict=True):
-            how, constraints, forced = request.settings, request.constraints, len(request.prefix)
+            how, forced = request.settings, len(request.prefix)
             self.ids[slot] = self.start_id if request.first is None else request.first
             enough, prune, allocation, generator = how.patience * self.width, how.prune, None, None
-            if constraints.include:  # hypotheses that have phrases are less probable at first
+            if request.phrases:  # hypotheses that have phrases are less probable at first
                 prune = math.inf
-                allocation = Allocation(constraints, self.width, self.end_id)
+                allocation = Allocation(request.phrases, self.width, self.end_id)
             elif self.width == 1:
                 enough = 1
             elif how.sampling is not None:

@@ -13,7 +13,7 @@ from limelight.errors import UserError
 from limelight.inference.linear import int8_kind, is_pending, linear_of
 from limelight.inference.pack import packed
 from limelight.models.interface import Seq2Seq
-from limelight.models.transformer import Transformer
+from limelight.models.transformer.model import Transformer
 
 try:
     from limelight.inference.cpu.network import network_of

@@ -12,8 +12,8 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.page_data import SIDES
 from limelight.inspection.probe import probe
 from limelight.inspection.words import END_PIECE, START_PIECE, Groups
-from limelight.models.interface import LanguageModel, Model, Seq2Seq, eval_mode
-from limelight.models.transformer.halves import EncoderOnly
+from limelight.models.interface import Model, Seq2Seq, eval_mode
+from limelight.models.transformer.halves import DecoderOnly, EncoderOnly
 from limelight.tokens import Tokenizer, Tokenizers
 
 
@@ -62,14 +62,14 @@ def attention_map(
     batch, said = model.batch([source_ids], [target_ids]), tokenizers.target.decode(target_ids)
     source, read = _side(tokenizers.source, source_ids), _side(tokenizers.target, target_ids).after(START_PIECE)
     source = source.before(END_PIECE)
-    if isinstance(model, LanguageModel):
+    if isinstance(model, DecoderOnly):
         shift = source.words[-1] + 1
         read = _Side((*source.pieces, *read.pieces), (*source.words, *(shift + word for word in read.words)))
         return _map(model, batch, {"read": read}, target_text=f"{source_text} {said}".strip())
     return _map(model, batch, {"source": source, "read": read}, source_text=source_text, target_text=said)
 
 
-def text_map(model: LanguageModel, tokenizer: Tokenizer, ids: Sequence[int]) -> AttentionMap:
+def text_map(model: DecoderOnly, tokenizer: Tokenizer, ids: Sequence[int]) -> AttentionMap:
     """The attention map of a language model for a text from its beginning, of the kind `decoder_self`.
 
     `ids` are without the end tokens before and after them. For a recurrent model, which has no attention, the map is

@@ -21,10 +21,10 @@ from limelight.config import (
 )
 from limelight.config.models import LearnsFrom, ModelSection
 from limelight.errors import UserError
-from limelight.models.interface import LanguageModel, Model, Seq2Seq
+from limelight.models.interface import Model, Seq2Seq
 from limelight.models.recurrent.build import build_recurrent
 from limelight.models.transformer.build import build_decoder_only, build_encoder_only, build_transformer
-from limelight.models.transformer.halves import Classifier, MaskedModel
+from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedModel
 from limelight.tokens import Tokenizers
 
 
@@ -74,7 +74,7 @@ TRANSLATE = Use(
     command="limelight.cli.translate:translate",
 )
 GENERATE = Use(
-    LanguageModel,
+    DecoderOnly,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:LanguageModeling",
     pipeline="limelight.pipelines.generator:make_generator",

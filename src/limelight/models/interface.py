@@ -1,4 +1,4 @@
-"""The interface of models for training and search, and the base class of language models.
+"""The interface of models for training and search.
 
 A memory is the output of the encoder; a state is what the decoder carries from step to step. Modules store neither: the
 decoding code holds states, reorders their hypotheses and drops them.
@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from limelight.batching.batch import Batch, make_batch
 from limelight.batching.ragged import Rows
@@ -303,55 +302,3 @@ def require_room(ids: Sequence[int], longest: int, what: str) -> None:
             f"{what} has {len(ids) + 1} tokens with its end, and this model takes at most {longest} "
             "(its learned positions): split it into sentences"
         )
-
-
-class LanguageModel(Seq2Seq[MemoryT, StateT]):
-    """A model of p(text), one token at a time. Its source is the prompt, which may be empty.
-
-    There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
-    also the first input. Trained on pairs it is a translator without an encoder (Liu et al. 2018, section 4.2.3): the
-    target continues the source.
-
-    Args:
-        output: the final linear layer, or None to use the embedding's rows.
-        padding: the last id of the vocabulary.
-    """
-
-    def __init__(self, output: nn.Module | None, *, padding: int, end_id: int) -> None:
-        super().__init__()
-        self.output = output
-        self.start_id = self.end_id = end_id
-        self.source_padding = self.target_padding = padding
-
-    @abstractmethod
-    def read(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length features"]:
-        """Features at every position of whole texts."""
-
-    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
-        return _of_target(self.read(_one_text(batch)), batch)
-
-    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        return functional.linear(features, *self.output_weights()) if self.output is None else self.output(features)
-
-
-def _one_text(batch: Batch) -> Int[Tensor, "batch length"]:
-    """Source and target concatenated without a gap; the padding of the source is moved to the end."""
-    if not batch.source.shape[1]:
-        return batch.target_in
-    ids = torch.cat([batch.source, batch.target_in], dim=1)
-    return ids.gather(1, _source_padding(batch).to(torch.uint8).argsort(dim=1, stable=True))
-
-
-def _of_target(
-    features: Float[Tensor, "batch length features"], batch: Batch
-) -> Float[Tensor, "batch target features"]:
-    """The features at the target's positions."""
-    if not batch.source.shape[1]:
-        return features
-    places = torch.arange(batch.target_in.shape[1], device=features.device) + batch.source_valid.sum(1, keepdim=True)
-    return features.gather(1, places[:, :, None].expand(-1, -1, features.shape[2]))
-
-
-def _source_padding(batch: Batch) -> Bool[Tensor, "batch length"]:
-    """True at the padding of the source, in source and target side by side."""
-    return torch.cat([~batch.source_valid, torch.zeros_like(batch.target_in, dtype=torch.bool)], dim=1)

@@ -20,9 +20,9 @@ from limelight.config import (
     fitting_directions,
     legs_of,
 )
-from limelight.decoding.constraints import Constraints
+from limelight.decoding.constraints import Phrase
 from limelight.decoding.ensemble import prepare_each
-from limelight.decoding.request import FREE, Hypothesis, Request, SearchSettings
+from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
@@ -229,7 +229,7 @@ class Codec:
         marks = len(MARK.findall(text))
         return len(self.tokenizers.source.encode(without_marks(text))) + marks <= MAX_TOKENS
 
-    def encode(self, part: Part, settings: SearchSettings, constraints: Constraints = FREE) -> Part:
+    def encode(self, part: Part, settings: SearchSettings, phrases: Sequence[Phrase] = ()) -> Part:
         """The sentence with its request. Raises `UserError` for one that is too long."""
         source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
         text = part.text if part.text.isascii() else NO_BREAK.sub(" ", part.text.translate(INVISIBLE))
@@ -246,10 +246,11 @@ class Codec:
             limit = min(limit, longest - 1)
         ids = [*ids, self.model.end_id]
         listed = None if self.short is None else self.short.listed(ids, prefix)
-        if listed is not None and any(constraints):
-            listed = np.union1d(listed, np.array(sorted(constraints.tokens), dtype=np.int64))
+        tokens = [token for phrase in phrases for form in phrase.forms for token in form]
+        if listed is not None and tokens:
+            listed = np.union1d(listed, np.array(tokens, dtype=np.int64))
         asked = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
-        return part._replace(request=replace(asked, constraints=constraints))
+        return part._replace(request=replace(asked, phrases=tuple(phrases)))
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
@@ -281,9 +282,9 @@ class Codec:
         """Phrases as tokens of the target vocabulary."""
         return PhraseTokens(self.tokenizers.target)
 
-    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
-        """Phrases as constraints of a request. Raises `UserError` for a phrase without tokens in the vocabulary."""
-        return self._phrases.constraints(phrases)
+    def phrases(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
+        """Phrases, in several forms, as tokens. Raises `UserError` for one without tokens in the vocabulary."""
+        return self._phrases.of(phrases)
 
     @cached_property
     def _spelled(self) -> frozenset[int]:

@@ -17,7 +17,8 @@ from limelight.errors import UserError
 from limelight.inference.prepare import prepare, search_precision
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
-from limelight.models.interface import LanguageModel, device_of, eval_mode, longest_sequence
+from limelight.models.interface import device_of, eval_mode, longest_sequence
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.storage.model import StoredModel
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.text import decode_text, encode_text
@@ -120,7 +121,7 @@ class TextGenerator:
 
     def __init__(
         self,
-        model: LanguageModel,
+        model: DecoderOnly,
         tokenizers: Tokenizers,
         *,
         window: int | None = None,
@@ -296,6 +297,6 @@ class _Draft:
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
     """The text generator of a stored language model; its window is the length of the texts it was trained with."""
     [one] = stored
-    model = cast(LanguageModel, one.model)
+    model = cast(DecoderOnly, one.model)
     precision = precision or search_precision(one.config.weights, device_of(model))
     return TextGenerator(model, one.tokenizers, window=one.config.batching.block, precision=precision)

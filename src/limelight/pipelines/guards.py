@@ -84,7 +84,7 @@ def guarded(
     if plain is not None:
         found = [replace(each, text=_with_placeholders(each.text, part.text, spans)) for each in found]
     best, settings = checked(codec, part, found[0], first.request), request.settings
-    is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.constraints.include)
+    is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.phrases)
     if not is_final and not SEARCHED.isdisjoint(best.warnings):
         again, further = _again(codec, part, request, best)
         others = yield from search(again)
@@ -160,7 +160,7 @@ def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tup
         with suppress(ValueError):  # more spans than placeholders
             text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs()])
             marked = part._replace(text=text, marked=True)
-            return codec.encode(marked, settings, request.constraints), spans
+            return codec.encode(marked, settings, request.phrases), spans
     return part._replace(request=replace(request, settings=settings)), ()
 
 

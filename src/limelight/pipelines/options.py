@@ -8,8 +8,8 @@ from typing import cast
 
 from limelight.config import UNNAMED, DecodingConfig, Direction
 from limelight.config.directions import split_form
-from limelight.decoding.constraints import Constraints
-from limelight.decoding.request import FREE, SearchOptions, SearchSettings, search_settings
+from limelight.decoding.constraints import Phrase
+from limelight.decoding.request import SearchOptions, SearchSettings, search_settings
 from limelight.errors import UserError
 from limelight.formats.translation_memory import TranslationMemory
 from limelight.pipelines.phrases import WIDTH
@@ -79,7 +79,7 @@ class Options:
     """None: the default ones, where translations are checked by default."""
     glossary: Glossary | None = None
     memory: TranslationMemory | None = None
-    constraints: Constraints = FREE
+    phrases: tuple[Phrase, ...] = ()
     """Terms as tokens."""
     draft: SearchSettings = field(default_factory=SearchSettings)
     """The search for the text in a language between: for one translation, without samples."""
@@ -127,10 +127,10 @@ class Options:
         carries = is_between_languages(direction) if self.carries is None else self.carries
         return DEFAULT if carries else ()
 
-    def with_terms(self, constraints: Constraints) -> Options:
+    def with_terms(self, phrases: tuple[Phrase, ...]) -> Options:
         """The same for a search for terms, with a wider beam."""
         width = self.search.beam_size if self.beam_given else max(WIDTH, self.search.beam_size)
-        return replace(self, search=replace(self.search, beam_size=width), constraints=constraints)
+        return replace(self, search=replace(self.search, beam_size=width), phrases=phrases)
 
 
 FORMALITIES = ("formal", "informal", "prefer_formal", "prefer_informal")

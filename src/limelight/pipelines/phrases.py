@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from limelight.decoding.constraints import Constraints, Phrase
+from limelight.decoding.constraints import Phrase
 from limelight.errors import UserError
 from limelight.text.words import is_unspaced
 from limelight.tokens.tokenizer import SPACE, UNKNOWN, Tokenizer, byte_of, is_control
@@ -22,16 +22,15 @@ class PhraseTokens:
         """Tokens that continue a word."""
         self._silent = frozenset(number for number, piece in enumerate(pieces) if is_control(piece))
 
-    def constraints(self, phrases: Sequence[Sequence[str]]) -> Constraints:
-        """The constraints for phrases, each in one of its forms. Raises `UserError` for a phrase without tokens in the
-        vocabulary."""
+    def of(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
+        """The tokens of the forms of phrases. Raises `UserError` for a phrase without tokens in the vocabulary."""
         wanted = list[Phrase]()
         for forms in phrases:
             runs = dict.fromkeys(run for form in forms for run in self._runs(form))
             if not runs:
                 raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens for this phrase")
             wanted.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined, self._silent))
-        return Constraints(tuple(wanted))
+        return tuple(wanted)
 
     def _runs(self, phrase: str) -> Iterator[tuple[int, ...]]:
         """The token sequences of a phrase: after a space, and capitalized, as at the beginning of a text."""

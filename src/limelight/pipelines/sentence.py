@@ -75,7 +75,7 @@ class Sentence:
         languages, again = names_of(self.part.direction), list[Translation]()
         phrases = phrases_of(source.terms, found[0].text, languages[1])
         with suppress(UserError):  # a term without tokens in the vocabulary
-            asked = options.with_terms(self.codec.constraints(phrases))
+            asked = options.with_terms(self.codec.phrases(phrases))
             for each in self._repaired((yield from self._guarded(asked))):
                 shorter = without_added_sentences(each.text, source.text, languages)
                 again.append(replace(each, unused=unused_targets(source.terms, shorter)))
@@ -88,7 +88,7 @@ class Sentence:
     def _guarded(self, options: Options) -> Steps[list[Translation]]:
         """The translations by the search, compared with their source by the guards."""
         codec, part = self.codec, self.part
-        asked = codec.encode(part, options.search, options.constraints)
+        asked = codec.encode(part, options.search, options.phrases)
         if options.checks(part.direction):
             plain = self._plain(options)
             first = None if plain is None else codec.encode(plain, options.search)
@@ -102,7 +102,7 @@ class Sentence:
         does not hold or that have structure, and for searches after which there is no further one."""
         part, spans = self.part, self.source.spans
         numbers = [mark_number(mark) for mark in PLACEHOLDER.findall(part.text)]
-        is_final = options.search.n_best > 1 or options.search.sampling is not None or any(options.constraints)
+        is_final = options.search.n_best > 1 or options.search.sampling is not None or bool(options.phrases)
         if not numbers or max(numbers) >= len(spans) or is_final or part.prefix or is_capitals(part.text):
             return None  # a mark without a span is the text's own
         for number in numbers:
@@ -120,7 +120,7 @@ class Sentence:
         checked = options.checks(part.direction)
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
-        is_free = checked and not (part.request.prefix or any(options.constraints) or ANNOTATION.search(text))
+        is_free = checked and not (part.request.prefix or options.phrases or ANNOTATION.search(text))
         capitals = is_free and is_capitals(text)
         asked = codec.recased(part) if capitals else part
         assert asked.request is not None

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.decoding.constraints import Constraints, Phrase
+from limelight.decoding.constraints import Phrase
 from limelight.decoding.engine import CALL_TOKENS, Engine
 from limelight.decoding.host import NotANumberError
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
@@ -208,7 +208,7 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
         replace(plain, prefix=(4,)),
         replace(plain, first=5),
         replace(plain, shortlist=np.arange(4)),
-        replace(plain, constraints=Constraints((Phrase(((4,),)),))),
+        replace(plain, phrases=(Phrase(((4,),)),)),
         replace(plain, settings=replace(settings, rules=(("no_repeat_ngram", 2),))),
         replace(plain, settings=replace(settings, beam_size=1, sampling=Sampling(seed=3))),
     ]

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from limelight.config import RecurrentConfig
-from limelight.models.recurrent import Recurrent
 from limelight.models.recurrent.cells import KINDS
+from limelight.models.recurrent.model import Recurrent
 from tests.models.helpers import exact_model, random_batch
 
 SIZES = {"embedding": 11, "hidden": 5, "score_size": 3}

@@ -10,8 +10,9 @@ from limelight.batching.batch import pad_rows
 from limelight.config import DecoderOnlyConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model
-from limelight.models.transformer import Layer, TransformerState
 from limelight.models.transformer.halves import DecoderOnly
+from limelight.models.transformer.layers import Layer
+from limelight.models.transformer.model import TransformerState
 from limelight.tokens import Tokenizers
 from tests.models.helpers import Vocabulary, batch_as_it_stands, decoder_only, exact_model, random_rows
 

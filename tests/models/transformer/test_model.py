@@ -8,7 +8,8 @@ from torch.nn import functional
 
 from limelight.config import TransformerConfig
 from limelight.errors import UserError
-from limelight.models.transformer import Sublayer, Transformer
+from limelight.models.transformer.layers import Sublayer
+from limelight.models.transformer.model import Transformer
 from tests.models.helpers import exact_model, make_model, random_batch
 
 SIZES = {"encoder_layers": 1, "decoder_layers": 2, "d_model": 12, "heads": 3, "d_ff": 17}

@@ -9,7 +9,7 @@ import torch
 
 from limelight.inspection.heads import attentions
 from limelight.models.cache import Cells
-from limelight.models.transformer import SSRU, SSRULayer
+from limelight.models.transformer.ssru import SSRU, SSRULayer
 from tests.models.helpers import make_model, transformer
 
 SHAPE = 3, 5, 7

@@ -25,7 +25,9 @@ from limelight.layers.embedding import (
     sinusoids,
 )
 from limelight.layers.feed_forward import ACTIVATIONS, Dropout, FeedForward
-from limelight.models.transformer import SSRU, Layer, SSRULayer, Stack, Sublayer, Transformer
+from limelight.models.transformer.layers import Layer, Sublayer
+from limelight.models.transformer.model import Stack, Transformer
+from limelight.models.transformer.ssru import SSRU, SSRULayer
 
 MAX_TOKENS = 256
 """Positions of a sentence, source or target, that there are tables for at first."""

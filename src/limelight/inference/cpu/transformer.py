@@ -21,7 +21,7 @@ from limelight.inference.cpu.state import FIRST_ROOM, CompiledState, Shape
 from limelight.inference.cpu.weights import multiply
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.interface import Active, Memory, Path, Query, Seq2Seq
-from limelight.models.transformer import Transformer
+from limelight.models.transformer.model import Transformer
 from limelight.shapes import Bool, Float, Int
 
 

@@ -1,5 +1,1 @@
 """The recurrent encoder-decoder in three wirings: fixed context vector, Bahdanau's attention, Luong's attention."""
-
-from limelight.models.recurrent.model import Recurrent
-
-__all__ = ["Recurrent"]

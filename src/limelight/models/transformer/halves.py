@@ -19,7 +19,7 @@ from limelight.batching.batch import Batch
 from limelight.layers.embedding import projection_weight
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
-from limelight.models.interface import LanguageModel, Memory, Model
+from limelight.models.interface import Memory, Model, Seq2Seq
 from limelight.models.transformer.model import Stack, TransformerState
 from limelight.shapes import Bool, Float, Int
 
@@ -32,15 +32,33 @@ class Prompt(Memory):
     source_valid: Bool[Tensor, "batch source"]
 
 
-class DecoderOnly(LanguageModel[Prompt, TransformerState]):
-    """A causal Transformer; the output projection may be tied to the embedding."""
+class DecoderOnly(Seq2Seq[Prompt, TransformerState]):
+    """A causal Transformer: a model of p(text). Its source is the prompt, which may be empty.
+
+    There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
+    also the first input. Trained on pairs it is a translator without an encoder (Liu et al. 2018, section 4.2.3): the
+    target continues the source. The output projection is tied to the embedding if `output` is None.
+    """
 
     def __init__(self, decoder: Stack, output: nn.Module | None, *, end_id: int) -> None:
-        super().__init__(output, padding=decoder.embedding.padding, end_id=end_id)
-        self.decoder = decoder
+        super().__init__()
+        self.output, self.decoder = output, decoder
+        self.start_id = self.end_id = end_id
+        self.source_padding = self.target_padding = decoder.embedding.padding
 
     def read(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length features"]:
+        """Features at every position of whole texts."""
         return self.decoder(ids, causal=True)
+
+    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
+        if not batch.source.shape[1]:
+            return self.read(batch.target_in)
+        # Source and target without a gap: the padding of the source is moved to the end.
+        ids = torch.cat([batch.source, batch.target_in], dim=1)
+        padding = torch.cat([~batch.source_valid, torch.zeros_like(batch.target_in, dtype=torch.bool)], dim=1)
+        features = self.read(ids.gather(1, padding.to(torch.uint8).argsort(dim=1, stable=True)))
+        targets = torch.arange(batch.target_in.shape[1], device=ids.device) + batch.source_valid.sum(1, keepdim=True)
+        return features.gather(1, targets[:, :, None].expand(-1, -1, features.shape[2]))
 
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> Prompt:
         layers = tuple(Columns() for _ in self.decoder.layers)
@@ -57,6 +75,9 @@ class DecoderOnly(LanguageModel[Prompt, TransformerState]):
         self, ids: Int[Tensor, "batch width"], state: TransformerState
     ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
         return self.decoder.step(ids, state)
+
+    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
+        return functional.linear(features, *self.output_weights()) if self.output is None else self.output(features)
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         return projection_weight(self.output, self.decoder.embedding), None
