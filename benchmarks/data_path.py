@@ -3,8 +3,8 @@
     python -m benchmarks.data_path
 
 Batches of 25,000 tokens come from a store through plans, shares and threads, as in `limelight train`; an update has one
-batch for each process, and all processes agree on the time after it. Reported: updates per second times the wait, which
-is 1 if nothing but the wait takes time, for one process and for eight of torchrun on this machine.
+batch for each process, and the processes agree on the time as in a run. Reported: updates per second times the wait,
+which is 1 if nothing but the wait takes time, for one process and for eight of torchrun on this machine.
 """
 
 import json
@@ -77,16 +77,19 @@ def measure(seconds: float) -> dict[str, float]:
         closing(made_up_stream().plans(Position(), group)) as plans,
         closing(shares(plans, group.size, group, device)) as updates,
     ):
-        done, tokens, began, worked, spent = -WARM_UP, 0, 0.0, 0.0, 0.0
+        done, tokens, began, worked, spent, before = -WARM_UP, 0, 0.0, 0.0, 0.0, time.monotonic()
         while done <= 0 or spent < seconds:
             share, _ = next(updates)
             if done == 0:
-                began, worked = time.monotonic(), time.process_time()
+                began, worked, spent = time.monotonic(), time.process_time(), 0.0
             for _ in share.batches(device, seed=1, step=done + WARM_UP):
                 time.sleep(WAIT)
             done += 1
             tokens += share.tokens if done > 0 else 0
-            spent, _, _ = group.agree(time.monotonic() - began, 0.0, 0)
+            now = time.monotonic()
+            if agreed := group.agree(now - began, now - before, 0):
+                spent = agreed[0]
+            before = now
         work = 1e3 * (time.process_time() - worked) / done
         return {
             "updates_per_second": done / spent,

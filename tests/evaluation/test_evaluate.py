@@ -8,7 +8,8 @@ import torch
 from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
-from limelight.evaluation import PairScore, evaluate, perplexity, score_pairs
+from limelight.evaluation import evaluate, perplexity, score_pairs
+from limelight.evaluation.score import PairScore
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair

@@ -81,7 +81,7 @@ def test_people_get_a_table() -> None:
     assert lines[1].split() == ["macro-F1", "60.00"]
     assert lines[4].split() == ["ant", "100.00", "66.67", "80.00", "3"]
     assert len({len(line) for line in lines[3:9]}) == 1  # columns stand under one another
-    assert "always the most frequent label: accuracy 75.00" in lines
+    assert "4 texts; always the most frequent label: accuracy 75.00" in lines
 
 
 def test_what_cannot_be_evaluated_is_refused() -> None:

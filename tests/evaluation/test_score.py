@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from limelight.config import Direction, RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.evaluation import PairScore, perplexity, score_pairs, score_tokens
+from limelight.evaluation.score import PairScore, perplexity, score_pairs, score_tokens
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig
-from limelight.evaluation import TextEvaluation, evaluate_text
 from limelight.evaluation import text as module
+from limelight.evaluation.text import TextEvaluation, evaluate_text
 from limelight.models.families import build_model
-from limelight.models.interface import LanguageModel
+from limelight.models.transformer.halves import DecoderOnly
 from limelight.pipelines.generator import TextGenerator
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED, encode_text
@@ -38,7 +38,7 @@ CHARACTERS = tokenizers_of("characters")
 def generator_of(name: str, tokenizers: Tokenizers = CHARACTERS) -> TextGenerator:
     config, window = CASES[name]
     model = build_model(config, tokenizers).double().train()
-    assert isinstance(model, LanguageModel)
+    assert isinstance(model, DecoderOnly)
     with torch.no_grad():
         for weight in model.parameters():
             weight *= 2

@@ -11,7 +11,7 @@ from limelight.interop import export_limelight
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights
 from limelight.training.run import train
-from tests.training.helpers import NUMBERS, go, last_weights, log_of, tiny_run, trace_of, with_training
+from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, write_labels
 
 
@@ -116,16 +116,3 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     assert f"| began with | {tmp_path / 'first'} (en -> de: a transformer translation model) |" in own
     assert "(opus-mt: imported from opus-mt) |" in first
     assert "license: CC-BY 4.0" in imported
-
-
-def test_characters_that_the_vocabulary_lacks_are_told(
-    begun: tuple[RunConfig, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config, run = begun
-    lines = "".join(f"one {NUMBERS[number % 11]} собака\teins собака {number}\n" for number in range(40))
-    (tmp_path / "new.tsv").write_text(lines, encoding="utf-8")
-    corpus = config.data.train[0].model_copy(update={"files": (str(tmp_path / "new.tsv"),)})
-    config = config.model_copy(update={"data": config.data.model_copy(update={"train": (corpus,)})})
-    train(with_training(beginning_with(config, run), max_steps=1), tmp_path / "next")
-    said = " ".join(capsys.readouterr().err.split())
-    assert f"% of the source tokens are characters that the vocabulary of {run} does not have" in said

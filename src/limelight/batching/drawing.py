@@ -88,6 +88,8 @@ def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
     parts = list(by_view(views, chosen))
     sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, _, rows in parts)
     targets = Ragged.joined(view.store.targets.take(rows) for view, _, rows in parts)
+    if len(parts) == 1:  # in their order already
+        return DrawnRows(sources, targets)
     back = np.argsort(np.concatenate([positions for _, positions, _ in parts]))
     return DrawnRows(sources.take(back), targets.take(back))
 

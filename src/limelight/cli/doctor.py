@@ -54,7 +54,7 @@ def doctor(
         machine.begin()
         from limelight.training.examine import examine_run
 
-        for line in examine_run(Path(files[0])).lines:
+        for line in examine_run(Path(files[0])):
             show(line)
     elif files:
         _examine(files, corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test"))

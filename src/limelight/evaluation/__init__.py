@@ -2,19 +2,13 @@
 translations."""
 
 from limelight.evaluation.evaluate import Evaluation, evaluate
-from limelight.evaluation.heads import study_heads
-from limelight.evaluation.metrics import Metric, corpus_bleu, corpus_chrf
-from limelight.evaluation.score import PairScore, TokenScores, perplexity, score_pairs, score_tokens
-from limelight.evaluation.summary import LengthBucket, score_by_length
-from limelight.evaluation.text import TextEvaluation, evaluate_text
+from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
+from limelight.evaluation.score import perplexity, score_pairs, score_tokens
+from limelight.evaluation.summary import score_by_length
+from limelight.evaluation.text import evaluate_text
 
 __all__ = [
     "Evaluation",
-    "LengthBucket",
-    "Metric",
-    "PairScore",
-    "TextEvaluation",
-    "TokenScores",
     "corpus_bleu",
     "corpus_chrf",
     "evaluate",
@@ -23,5 +17,4 @@ __all__ = [
     "score_by_length",
     "score_pairs",
     "score_tokens",
-    "study_heads",
 ]

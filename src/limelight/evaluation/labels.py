@@ -1,6 +1,5 @@
 """Quality of labels: accuracy, precision, recall, F1 and confusions."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -42,9 +41,7 @@ class LabelScores:
 
 
 def score_labels(labels: Sequence[str], truth: Sequence[int], given: Sequence[int]) -> LabelScores:
-    """Compare true and predicted indices of labels. Raises `UserError` if they are empty or differ in length."""
-    if len(truth) != len(given) or not truth:
-        raise UserError(f"{len(truth):,} true labels and {len(given):,} given ones: there has to be one for each text")
+    """Compare true and predicted indices of labels."""
     confusion = np.zeros((len(labels), len(labels)), dtype=np.int64)
     np.add.at(confusion, (np.asarray(truth), np.asarray(given)), 1)
     right, there, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
@@ -68,20 +65,13 @@ def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
 class LabelEvaluation(Figures):
     """Result of `evaluate_labels`."""
 
-    NAMES = ("texts", "seconds", "texts_per_second", "provenance")
+    NAMES = ("texts", "provenance")
 
     scores: LabelScores
-    seconds: float
-    """Wall-clock time from texts to labels."""
     answers: tuple[str, ...]
     """In the order of the pairs; not included in the JSON."""
     provenance: Mapping[str, Any]
     """Model, test files, number of texts, seed, versions."""
-
-    @property
-    def texts_per_second(self) -> float:
-        """Texts per second of classification."""
-        return self.texts / self.seconds if self.seconds else 0.0
 
     @property
     def texts(self) -> int:
@@ -89,7 +79,7 @@ class LabelEvaluation(Figures):
         return len(self.answers)
 
     def to_dict(self) -> dict[str, Any]:
-        """The scores, the speed and the provenance as plain values."""
+        """The scores and the provenance as plain values."""
         return plain(asdict(self.scores)) | super().to_dict()
 
     def table(self) -> str:
@@ -102,10 +92,8 @@ class LabelEvaluation(Figures):
             f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
             for each in scores.by_label
         ]
-        speed = f"{self.texts_per_second:,.0f} texts/s"
-        lines += ["", f"{counted(self.texts, 'text')} in {self.seconds:.1f} s: {speed}"]
         most_frequent = 100 * max(each.texts for each in scores.by_label) / self.texts
-        lines.append(f"always the most frequent label: accuracy {most_frequent:.2f}")
+        lines += ["", f"{counted(self.texts, 'text')}; always the most frequent label: accuracy {most_frequent:.2f}"]
         return "\n".join([*lines, *provenance_lines(self.provenance)])
 
 
@@ -122,10 +110,8 @@ def evaluate_labels(
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no texts")
     truth = label_numbers(pairs, classifier.labels)
-    start = time.perf_counter()
     answers = [each.label for each in classifier.classify([pair.source for pair in pairs])]
-    seconds = time.perf_counter() - start
     numbers = {label: number for number, label in enumerate(classifier.labels)}
     scores = score_labels(classifier.labels, truth, [numbers[answer] for answer in answers])
     provenance = {**(origin or {}), **files_of(pairs), "versions": versions()}
-    return LabelEvaluation(scores, seconds, tuple(answers), provenance)
+    return LabelEvaluation(scores, tuple(answers), provenance)

@@ -9,8 +9,8 @@ from limelight import __version__
 from limelight.config import Corpus, RunConfig, directions_of, has_tags
 from limelight.errors import shown
 from limelight.models.families import count_parameters
-from limelight.models.interface import LanguageModel, Model
-from limelight.models.transformer.halves import Classifier, MaskedModel
+from limelight.models.interface import Model
+from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedModel
 from limelight.tokens import Tokenizers
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.parent import untrained_directions
@@ -72,7 +72,7 @@ def _kind_of(model: Model, config: RunConfig, measured_by: str) -> tuple[str, st
         use = "Use it with `limelight classify --model FOLDER FILE`."
         figures = {"accuracy": "accuracy", "macro_f1": "macro-F1", "loss": "loss per text"}
         return f"A classifier of texts ({family})", use, figures
-    if isinstance(model, LanguageModel):
+    if isinstance(model, DecoderOnly):
         use = 'Use it with `limelight generate --model FOLDER "A prompt"`.'
         figures = {"bits_per_byte": "bits per byte", "loss": "loss per token"}
         return f"{files}: a model of the family {family}", use, figures

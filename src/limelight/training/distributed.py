@@ -32,6 +32,10 @@ WAIT = timedelta(days=1)
 notice within a second, because its connections close."""
 
 
+AGREE_EVERY = 0.2
+"""Seconds between exchanges of the time and of signals; an exchange takes 2 ms of a process."""
+
+
 class Group(OneProcess):
     """The processes of a run. For a single process all methods are trivial."""
 
@@ -39,6 +43,8 @@ class Group(OneProcess):
         self.rank, self.size, self.local_rank = rank, size, local_rank
         self.for_chunks: distributed.ProcessGroup | None = None
         """Exchanges chunks of batches beside the other messages."""
+        self._updates_left = 0
+        """Number of updates before the processes agree again."""
 
     @property
     def is_first(self) -> bool:
@@ -51,18 +57,23 @@ class Group(OneProcess):
             return torch.device("cuda", local_gpu(self.local_rank))
         return chosen
 
-    def agree(self, seconds: float, spent: float, signal: int) -> tuple[float, float, int]:
+    def agree(self, seconds: float, spent: float, signal: int) -> tuple[float, float, int] | None:
         """Training time so far and the duration of an update, by the clock of the first process, and the largest number
-        of a signal that any process received, 0 for none."""
+        of a signal that any process received, 0 for none. None if the processes agreed less than `AGREE_EVERY` ago."""
         if self.size == 1:
             return seconds, spent, signal
+        if self._updates_left:
+            self._updates_left -= 1
+            return None
         numbers = torch.zeros(2 + self.size, dtype=torch.float64)
         if self.is_first:
             numbers[:2] = torch.tensor([seconds, spent], dtype=torch.float64)
         numbers[2 + self.rank] = signal
         with told():
             distributed.all_reduce(numbers)
-        return numbers[0].item(), numbers[1].item(), int(numbers[2:].max())
+        seconds, spent = numbers[:2].tolist()
+        self._updates_left = int(AGREE_EVERY / max(spent, 0.01))
+        return seconds, spent, int(numbers[2:].max())
 
     def wait(self) -> None:
         """Wait until all processes have called this (a barrier)."""

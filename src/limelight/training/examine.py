@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,64 +44,55 @@ ADVICE = {
 """Faults by name, with what to do."""
 
 
-@dataclass
-class RunReport:
-    """What is to be said about a run."""
-
-    lines: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    """Keys of `ADVICE`."""
-
-    def add(self, fault: str, what: str = "") -> None:
-        """Report a fault; `what` are the words before its advice."""
-        self.faults.append(fault)
-        self.lines.append(f"{what} {ADVICE[fault]}".strip())
-
-
-def examine_run(run: Path) -> RunReport:
-    """Examine the log of a run, and what its best model does with its validation text."""
-    report, config = RunReport(), load_config(find_model(run) / CONFIG)
+def examine_run(run: Path) -> list[str]:
+    """What the log of a run, and the translations of its validation text by its best model, say."""
+    config = load_config(find_model(run) / CONFIG)
     if not (run / LOG).is_file():
         raise RunError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
-    _curve(report, list(log_entries(run / LOG)))
+    lines = list(said_by_losses(list(log_entries(run / LOG))))
     names = {f"valid-{number}": corpus for number, corpus in enumerate(config.data.valid)}
     corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
     if not any(pairs for _, pairs in corpora):
-        report.lines.append("the run has no validation text, so what the model does cannot be examined")
-        return report
+        return [*lines, "the run has no validation text, so what the model does cannot be examined"]
     translator = load_translator(run)
     for corpus, pairs in corpora:
         languages = direction_of(corpus) if len(translator.directions) > 1 else (None, None)
         if pairs:
-            _behavior(report, translator, pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS], *languages)
-    if not report.faults:
-        report.lines.append("no fault was found")
-    return report
+            some = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
+            lines += said_by_perplexities(translator, some, *languages)
+            found = translator.translate(
+                [pair.source for pair in some], source_lang=languages[0], target_lang=languages[1], beam_size=1,
+                lines=True, guards=False, protect=False,
+            )  # fmt: skip
+            lines += said_by_outputs(some, [each.text for each in found])
+    if not any(line.endswith(tuple(ADVICE.values())) for line in lines):
+        lines.append("no fault was found")
+    return lines
 
 
-def _curve(report: RunReport, log: Sequence[dict[str, Any]]) -> None:
-    """What the losses say."""
+def said_by_losses(log: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What the losses of a run say."""
     losses = [(each["loss"], each["step"]) for each in log if each.get("event") == "validation" and each.get("loss")]
     trained = [each["loss"] for each in log if each.get("event") == "training" and each.get("loss")]
     if len(losses) < 2 or not trained:
-        report.lines.append("fewer than two validations: too short a run to see how it develops")
+        yield "fewer than two validations: too short a run to see how it develops"
         return
     best, last = min(losses), losses[-1]
-    report.lines.append(
+    yield (
         f"validation loss {losses[0][0]:.2f} at first, {best[0]:.2f} at best (update {best[1]:,}), {last[0]:.2f} at "
         "last"
     )
     now, before = (some[-3:] for some in (trained, trained[: max(1, len(trained) * 2 // 3)]))
     if last[0] > best[0] * (1 + OVERFITTED) and sum(now) / len(now) < sum(before) / len(before):
-        report.add("overfitted")
+        yield ADVICE["overfitted"]
     elif last == best:
-        report.add("improving")
+        yield ADVICE["improving"]
 
 
-def _behavior(
-    report: RunReport, translator: Translator, pairs: Sequence[Pair], source: str | None, target: str | None
-) -> None:
-    """What the model does with validation text."""
+def said_by_perplexities(
+    translator: Translator, pairs: Sequence[Pair], source: str | None, target: str | None
+) -> Iterator[str]:
+    """What the probabilities of targets say, with their own sources and with those of other pairs."""
     half = max(1, len(pairs) // 2)
     turned = [
         replace(pair, source=other.source) for pair, other in zip(pairs, [*pairs[half:], *pairs[:half]], strict=True)
@@ -110,19 +101,15 @@ def _behavior(
         perplexity(score_pairs(translator, some, source_lang=source, target_lang=target)) for some in (pairs, turned)
     )
     targets = counted(len(pairs), "validation target")
-    report.lines.append(f"perplexity of {targets}: {own:.1f} with its source, {other:.1f} with another one")
+    yield f"perplexity of {targets}: {own:.1f} with its source, {other:.1f} with another one"
     if own > UNLEARNED * translator.tokenizers.target.size:
-        report.add("unlearned")
+        yield ADVICE["unlearned"]
     elif len(pairs) > 1 and other < IGNORED * own:
-        report.add("ignores-source")
-    found = translator.translate(
-        [pair.source for pair in pairs], source_lang=source, target_lang=target, beam_size=1, lines=True, guards=False,
-        protect=False,
-    )  # fmt: skip
-    _faults_of(report, pairs, [each.text for each in found])
+        yield ADVICE["ignores-source"]
 
 
-def _faults_of(report: RunReport, pairs: Sequence[Pair], outputs: Sequence[str]) -> None:
+def said_by_outputs(pairs: Sequence[Pair], outputs: Sequence[str]) -> Iterator[str]:
+    """Faults that many translations have."""
     both = list(zip(pairs, outputs, strict=True))
     often = Counter(outputs).most_common(1)[0][1]
     counts = {
@@ -132,4 +119,4 @@ def _faults_of(report: RunReport, pairs: Sequence[Pair], outputs: Sequence[str])
     }
     for name, count in counts.items():
         if count > OFTEN * len(pairs):
-            report.add(name, f"{count} of {counted(len(pairs), 'translation')}")
+            yield f"{count} of {counted(len(pairs), 'translation')} {ADVICE[name]}"

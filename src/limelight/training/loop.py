@@ -147,8 +147,10 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     progress.position = position
     progress.pieces += share.tokens
     now = run.clock.seconds()
-    progress.seconds, spent, signal = run.group.agree(now, now - began, run.stop.number)
-    run.pace += (spent - run.pace) * (PACE if run.pace else 1)
+    signal = 0
+    if agreed := run.group.agree(now, now - began, run.stop.number):
+        progress.seconds, spent, signal = agreed
+        run.pace += (spent - run.pace) * (PACE if run.pace else 1)
     if _reads_at_once(run):
         _settle(run)
     return signal

@@ -31,7 +31,6 @@ from limelight.storage.weights import expand, named_weights, put_weights, read_w
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
-from limelight.training.tasks.task import Execution
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
 BEFORE_AFTER = "before-after.json"
@@ -155,7 +154,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
 
 def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
     """The share of the trained weights that is best on the new text, among those that lose little on general text."""
-    model, how = run.model, Execution(run.precision, run.device)
+    model, precision = run.model, run.precision
     assert isinstance(model, Seq2Seq)
     unseen = _general(run.folder)
     general = valid_sets(run.config, run.tokenizers, model, unseen, sum(map(len, unseen.values())))
@@ -164,8 +163,8 @@ def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], traine
         if share > UNMEASURED and not general:
             continue
         put_weights(model, _mean(there, trained, share), where="the mean")
-        seen = task.validate(model, how)
-        measured = {each: some.measure(model, how) for each, some in general.items()}
+        seen = task.validate(model, precision)
+        measured = {each: some.measure(model, precision) for each, some in general.items()}
         bleu = mean_of(measured).figures["bleu"] if general else 0.0
         if not share:
             score, kept = seen.score("bleu"), bleu

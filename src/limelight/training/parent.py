@@ -5,12 +5,9 @@ Weights are only meaningful together with the settings they were trained with. W
 normalization or another layout of the sinusoids every weight still fits by name and shape, but the model is useless.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-
-from limelight.batching.store import TokenStore
 from limelight.config import (
     UNNAMED,
     Corpus,
@@ -35,8 +32,6 @@ from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
 from limelight.storage.weights import expand, named_weights, put_weights, read_weights
 from limelight.text.labels import read_labels
-from limelight.tokens import Tokenizers
-from limelight.tokens.tokenizer import UNKNOWN, byte_of
 from limelight.untrusted import read_plain
 
 UNNAMED_DIRECTION = Direction(**UNNAMED)
@@ -109,9 +104,6 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
 
 PARENT = "parent.md"
 """The card of the model that a run began with, in the run folder."""
-MAX_POOR = 0.02
-"""Share of unknown tokens above which there is a warning."""
-COUNTED = 1_000_000
 MAX_CARD = 4_000_000
 """Maximum bytes of a card, which includes those of its parents."""
 HEAD = "output."
@@ -146,22 +138,6 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) 
     lists = {"new are": own.keys() - taken.keys(), "left out are": theirs.keys() - taken.keys()}
     more = [f"; {what} {shown(', '.join(sorted(names)))}" for what, names in lists.items() if names]
     say(f"beginning with {len(taken)} of {len(theirs)} weights of {begin_with}{''.join(more)}")
-
-
-def vocabulary_warnings(begin_with: str, tokenizers: Tokenizers, stores: Sequence[TokenStore]) -> Iterator[str]:
-    """A warning for each side with too many characters that the vocabulary of the other model lacks: they are unknown
-    or spelled in bytes. Only the first million tokens of each corpus are counted."""
-    for side, tokenizer in zip(("source", "target"), tokenizers, strict=True):
-        rows = (store.sources if side == "source" else store.targets for store in stores)
-        counts = np.sum([np.bincount(each.values[:COUNTED], minlength=tokenizer.size) for each in rows], axis=0)
-        pieces = tokenizer.pieces(range(tokenizer.size))
-        poor = [number == UNKNOWN or bool(byte_of(piece)) for number, piece in enumerate(pieces)]
-        share = counts[poor].sum() / max(1, counts.sum())
-        if share > MAX_POOR:
-            yield (
-                f"warning: {100 * share:.1f} % of the {side} tokens are characters that the vocabulary of {begin_with} "
-                "does not have (unknown, or spelled in bytes); --extend-vocabulary adds those that are frequent"
-            )
 
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:

@@ -39,7 +39,6 @@ from limelight.training.parent import (
     parent_warnings,
     require_same_function,
     resolve_directions,
-    vocabulary_warnings,
 )
 from limelight.training.preflight import check_run
 from limelight.training.report import Report
@@ -236,9 +235,6 @@ def _set_up(
         if group.is_first:
             keep_parent_card(config.begin_with, folder)
         borrow_weights(model, config.begin_with, report.say, folder)
-        if isinstance(prepared, Prepared):
-            for line in vocabulary_warnings(config.begin_with, prepared.tokenizers, prepared.stores):
-                report.say(line)
     frozen = f" ({', '.join(training.freeze)} frozen)" if training.freeze else ""
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(

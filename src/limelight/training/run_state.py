@@ -17,7 +17,7 @@ from limelight.training.optimization.precision import HalfCopy
 from limelight.training.optimization.schedule import Clock
 from limelight.training.optimization.update import Compiled, Unread
 from limelight.training.report import Report
-from limelight.training.tasks.task import Execution, Task, Validation
+from limelight.training.tasks.task import Task, Validation
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ def validate(run: Run) -> Validation | None:
     if not run.task.validates:
         return None
     with run.stop.interruptible():
-        return run.task.validate(run.model, Execution(run.precision, run.device))
+        return run.task.validate(run.model, run.precision)
 
 
 def score_of(run: Run, seen: Validation | None) -> float:

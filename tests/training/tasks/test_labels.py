@@ -13,10 +13,7 @@ from limelight.models.transformer import halves
 from limelight.pipelines.encoders import Classifier
 from limelight.preparation.plain_text import PreparedLabels, prepare_labels
 from limelight.training.tasks.language import Labels
-from limelight.training.tasks.task import Execution
 from tests.training.readers import READING, label_run
-
-CPU = torch.device("cpu")
 
 
 def task_of(config: RunConfig, folder: Path) -> tuple[Labels, halves.Classifier, PreparedLabels]:
@@ -36,7 +33,7 @@ def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) 
         torch.tensor(each.probabilities[pair.target]).log().item()
         for each, pair in zip(answers, prepared.valid, strict=True)
     )
-    seen = task.validate(model.train(), Execution("fp32", CPU))
+    seen = task.validate(model.train(), "fp32")
     assert seen.loss == pytest.approx(loss / len(answers), rel=1e-4)
     assert seen.figures == {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1}
     assert seen.score("macro_f1") == scores.macro_f1

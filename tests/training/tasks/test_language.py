@@ -11,11 +11,9 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.language import LanguageModeling
-from limelight.training.tasks.task import Execution
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.texts import ATTENTIVE, text_run
 
-CPU = torch.device("cpu")
 Whole = tuple[RunConfig, Path]
 
 
@@ -62,7 +60,7 @@ def test_the_loss_is_that_of_each_piece_after_those_before_it(tmp_path: Path, se
                 features, state = model.step(ids[place].view(1, 1), state)
                 total -= model.project(features)[0, 0].log_softmax(-1)[ids[place + 1]].item()
                 count += 1
-    seen = task.validate(model, Execution("fp32", CPU))
+    seen = task.validate(model, "fp32")
     assert seen.loss == pytest.approx(total / count, rel=1e-6)
     text = Path(config.data.text[0]).read_bytes()
     held_out = len(text) - int(len(text.decode()) * 0.9)

@@ -10,10 +10,8 @@ from limelight.models.families import build_model
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.language import Masked
-from limelight.training.tasks.task import Execution, mean_loss
+from limelight.training.tasks.task import mean_loss
 from tests.training.readers import masked_run
-
-CPU = torch.device("cpu")
 
 
 def task_of(config: RunConfig, folder: Path) -> tuple[Masked, MaskedModel]:
@@ -35,9 +33,9 @@ def test_the_loss_is_that_of_guessed_pieces_alone(tmp_path: Path, seed: int) -> 
                     if batch.target_valid[row, place]:
                         total -= float(shares[row, place, batch.target_out[row, place]])
                         pieces += 1
-    seen = task.validate(model.train(), Execution("fp32", CPU))
+    seen = task.validate(model.train(), "fp32")
     assert seen.loss == pytest.approx(total / pieces, rel=1e-5)
-    assert seen.loss == mean_loss(model, task.valid_batches, Execution("fp32", CPU))
+    assert seen.loss == mean_loss(model, task.valid_batches, "fp32")
     assert seen.figures == {}
 
 
@@ -46,7 +44,7 @@ def test_each_look_sees_the_same_masks_and_changes_nothing(tmp_path: Path, seed:
     again, _ = task_of(masked_run(tmp_path / "text", seed=7), tmp_path / "run")
     model.train()
     state = torch.get_rng_state()
-    one, other, third = (each.validate(model, Execution("fp32", CPU)) for each in (task, task, again))
+    one, other, third = (each.validate(model, "fp32") for each in (task, task, again))
     assert one == other == third
     assert model.training
     assert torch.equal(torch.get_rng_state(), state)

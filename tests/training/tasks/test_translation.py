@@ -20,7 +20,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss
-from limelight.training.tasks.task import Execution, Validation, mean_loss
+from limelight.training.tasks.task import Validation, mean_loss
 from limelight.training.tasks.translation import (
     Translation,
     balance,
@@ -31,8 +31,6 @@ from limelight.training.tasks.translation import (
 )
 from tests.models.helpers import batch_of
 from tests.training.helpers import TRANSFORMER, write_pairs
-
-CPU = torch.device("cpu")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +65,7 @@ def model(tokenizers: Tokenizers, seed: int) -> Seq2Seq:
 
 
 def validated(model: Seq2Seq, tokenizers: Tokenizers, pairs: list[Pair], sentences: int) -> Validation:
-    return task_of(model, tokenizers, pairs, sentences).validate(model, Execution("fp32", CPU))
+    return task_of(model, tokenizers, pairs, sentences).validate(model, "fp32")
 
 
 def task_of(
@@ -92,7 +90,7 @@ def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokeni
         pieces += batch.target_tokens
     batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
     assert len(batches) > 3
-    found = mean_loss(model.train(), batches, Execution("fp32", CPU))
+    found = mean_loss(model.train(), batches, "fp32")
     assert found == pytest.approx(total / pieces, rel=1e-5)
     assert found == pytest.approx(math.log(90), rel=0.4)  # random weights know nothing
 
@@ -151,7 +149,7 @@ def test_how_bleu_is_measured_is_known(
     assert task.measured_by == found
     parrot = SimpleNamespace(text="一隻狗看見一隻貓")
     monkeypatch.setattr(Translator, "translate", lambda _, texts, **__: [parrot] * len(texts))
-    assert task.validate(model, Execution("fp32", CPU)).figures["bleu"] == pytest.approx(100)
+    assert task.validate(model, "fp32").figures["bleu"] == pytest.approx(100)
 
 
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:

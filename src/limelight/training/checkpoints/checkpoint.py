@@ -43,6 +43,7 @@ PARTS = ("weights.safetensors", "optimizer.safetensors", "progress.json")
 class Progress:
     """The progress of a run, stored in its checkpoints."""
 
+    format: int = FORMAT
     step: int = 0
     """Updates done."""
     seconds: float = 0.0
@@ -80,13 +81,12 @@ class Progress:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for `progress.json`."""
-        return {"format": FORMAT, **asdict(self)}
+        return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
         """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
-        stored, values = values.get("format", 1), {key: value for key, value in values.items() if key != "format"}
-        if stored != FORMAT:
+        if (stored := values.get("format", 1)) != FORMAT:
             raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
         other = sorted(values.keys() ^ {each.name for each in fields(cls)})
         if other:

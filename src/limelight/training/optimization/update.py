@@ -19,8 +19,9 @@ from limelight.batching.batch import Batch, make_blocks, pad_rows
 from limelight.errors import UserError, shown
 from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.interface import Model
-from limelight.models.transformer import SSRULayer, Transformer
 from limelight.models.transformer.halves import DecoderOnly
+from limelight.models.transformer.model import Transformer
+from limelight.models.transformer.ssru import SSRULayer
 from limelight.shapes import Float
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.loss import Learner, LossFunction

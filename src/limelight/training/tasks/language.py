@@ -18,7 +18,7 @@ from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.preparation.plain_text import PreparedLabels, PreparedText
 from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
-from limelight.training.tasks.task import Execution, Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -43,11 +43,11 @@ class LanguageModeling(Task):
             seed=config.training.seed,
         )
 
-    def validate(self, model: Model, how: Execution) -> Validation:
+    def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per token, and bits per byte of the text, which does not depend on the tokenization."""
         ids = self.text.ids
         batches = blocks_in_order(ids, tokens=self.tokens, block=min(self.block, len(ids) - 1))
-        loss = mean_loss(model, batches, how)
+        loss = mean_loss(model, batches, precision)
         pieces_per_byte = (len(ids) - 1) / self.text.utf8_bytes
         return Validation(loss, {"bits_per_byte": loss / math.log(2) * pieces_per_byte})
 
@@ -79,9 +79,9 @@ class Masked(Task):
             chunk_rows=batching.chunk_pairs,
         )
 
-    def validate(self, model: Model, how: Execution) -> Validation:
+    def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per masked token."""
-        return Validation(mean_loss(model, self.valid_batches, how))
+        return Validation(mean_loss(model, self.valid_batches, precision))
 
 
 class Labels(Task):
@@ -105,15 +105,15 @@ class Labels(Task):
         )
         self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
 
-    def validate(self, model: Model, how: Execution) -> Validation:
+    def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels."""
         assert isinstance(model, Classifier)
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
-        with eval_mode(model):
+        with eval_mode(model) as device:
             for places, each in self.valid_batches:
-                batch = each.to(how.device)
-                with autocast(how.precision, how.device):
+                batch = each.to(device)
+                with autocast(precision, device):
                     logits = model.project(model(batch))[:, 0].float()
                 loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
                 given[places], truth[places] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
-import torch
 from torch import Tensor
 
 from limelight.batching.batch import Batch
@@ -61,14 +60,6 @@ class Validation:
         return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """How and where a validation is computed."""
-
-    precision: str
-    device: torch.device
-
-
 class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
@@ -91,8 +82,8 @@ class Task(ABC):
         return LOSSES.find(training.loss)(model, batch, label_smoothing=training.label_smoothing)
 
     @abstractmethod
-    def validate(self, model: Model, how: Execution) -> Validation:
-        """Validate the current weights. Changes no state, including the random state."""
+    def validate(self, model: Model, precision: str) -> Validation:
+        """Validate the current weights, with products in `precision`. Changes no state, including the random state."""
 
 
 def require_positions(config: RunConfig, longest: int | None, setting: str = "max_length") -> None:
@@ -105,13 +96,13 @@ def require_positions(config: RunConfig, longest: int | None, setting: str = "ma
         )
 
 
-def mean_loss(model: Model, batches: Iterable[Batch], how: Execution) -> float:
+def mean_loss(model: Model, batches: Iterable[Batch], precision: str) -> float:
     """Negative log-likelihood per predicted token, natural logarithm."""
     total, tokens = 0.0, 0
-    with eval_mode(model):
+    with eval_mode(model) as device:
         for batch in batches:
-            with autocast(how.precision, how.device):
-                loss = batch_loss(model, batch.to(how.device), label_smoothing=0.0)
+            with autocast(precision, device):
+                loss = batch_loss(model, batch.to(device), label_smoothing=0.0)
             total += loss.item()
             tokens += batch.target_tokens
     return total / tokens

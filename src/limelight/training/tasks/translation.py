@@ -37,7 +37,7 @@ from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
 from limelight.training.optimization.precision import search_precision
-from limelight.training.tasks.task import Execution, Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
 
 MAX_DATA_WORKERS = 8
 
@@ -72,12 +72,12 @@ class ValidSet:
             pairs, self.tokenizers, tokens=config.batching.tokens, longest=longest_sequence(model)
         )
 
-    def measure(self, model: Seq2Seq, how: Execution) -> Validation:
+    def measure(self, model: Seq2Seq, precision: str) -> Validation:
         """The loss over all batches, and metrics of greedy translations of evenly spaced pairs."""
-        loss = mean_loss(model, self.batches, how)
+        loss = mean_loss(model, self.batches, precision)
         if not self.chosen:
             return Validation(loss)
-        outputs = self.translate(model, self.chosen, how.precision)
+        outputs = self.translate(model, precision)
         references = [pair.target for pair in self.chosen]
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
@@ -88,8 +88,8 @@ class ValidSet:
         shown = self.chosen[middle].source, references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
 
-    def translate(self, model: Seq2Seq, pairs: Sequence[Pair], precision: str) -> list[str]:
-        """Greedy translations of the sources of `pairs`, as `translate` prints them."""
+    def translate(self, model: Seq2Seq, precision: str) -> list[str]:
+        """Greedy translations of the chosen sources, as `translate` prints them."""
         translator = Translator(
             model,
             self.tokenizers,
@@ -99,7 +99,7 @@ class ValidSet:
             directions=(self.direction,),
         )
         translator.knows_placeholders = self.config.augmentation.placeholders > 0
-        return [each.text for each in translator.translate([pair.source for pair in pairs], beam_size=1)]
+        return [each.text for each in translator.translate([pair.source for pair in self.chosen], beam_size=1)]
 
 
 def validation_batches(
@@ -170,10 +170,10 @@ class Translation(Task):
         mean = [f"mean of {len(self.valid)} directions"] if len(self.valid) > 1 else []
         self.measured_by = "; ".join([*mean, *ways])
 
-    def validate(self, model: Model, how: Execution) -> Validation:
+    def validate(self, model: Model, precision: str) -> Validation:
         """Figures of each direction, and their means if there are several."""
         assert isinstance(model, Seq2Seq)
-        return mean_of({direction: each.measure(model, how) for direction, each in self.valid.items()})
+        return mean_of({direction: each.measure(model, precision) for direction, each in self.valid.items()})
 
 
 def valid_sets(
