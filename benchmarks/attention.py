@@ -23,7 +23,7 @@ from examples.phrase_grammar import write_corpus
 from limelight.config import Corpus, Direction, RunConfig, override
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.inspection import save, save_grid
+from limelight.inspection import save
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.align import AttentionAligner, Links, WordPair
 from limelight.pipelines.load import load_translator
@@ -202,7 +202,7 @@ def draw(runs: Path, out: Path) -> None:
         picture = "transformer" if recipe == "demo" else recipe
         save(replace(seen, model=name), out / f"attention-{picture}.svg", theme="light")
         if recipe == "demo":
-            save_grid(replace(seen, model=name), out / "attention-heads.svg", theme="light")
+            save(replace(seen, model=name), out / "attention-heads.svg", grid=True, theme="light")
 
 
 def _is_there(run: Path) -> bool:

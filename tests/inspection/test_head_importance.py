@@ -6,13 +6,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection.batches import batches_of
-from limelight.inspection.head_importance import (
-    Head,
-    change_of,
-    heads_of,
-    sentence_losses,
-    token_counts,
-)
+from limelight.inspection.head_importance import Head, change_of, heads_of, sentence_losses
 from limelight.inspection.heads import without_heads
 from tests.models.helpers import batch_of, exact_model, heads_kept, make_model, random_rows, recurrent, transformer
 
@@ -45,7 +39,6 @@ def test_losses_are_those_of_each_pair_alone(seed, batch_tokens):
     for some in ([], removed):
         expected = [loss_alone(model, *pair, some) for pair in zip(sources, targets, strict=True)]
         np.testing.assert_allclose(sentence_losses(model, rows, removed=some), expected, rtol=1e-6)
-    assert token_counts(rows).tolist() == [len(target) + 1 for target in targets]
 
 
 def test_the_head_that_does_the_work_is_found(seed):
@@ -57,11 +50,11 @@ def test_the_head_that_does_the_work_is_found(seed):
             for head in range(3):
                 if (depth, head) != (1, 2):
                     out[:, 2 * head : 2 * head + 2] = 0
-    _, _, rows = corpus(model)
-    before = sentence_losses(model, rows)
+    _, targets, rows = corpus(model)
+    before, tokens = sentence_losses(model, rows), np.array([len(target) + 1 for target in targets])
     for head in heads_of(model):
         if head.attention.endswith("cross"):
-            change = change_of(sentence_losses(model, rows, removed=[head]), before, token_counts(rows))
+            change = change_of(sentence_losses(model, rows, removed=[head]), before, tokens)
             assert (abs(change.mean) > 1e-4) == (head == Head("decoder.1.cross", 2))
 
 
@@ -80,7 +73,9 @@ def test_the_error_of_a_change_is_that_of_repeated_draws():
 def test_unknown_heads_and_models_are_refused():
     model = make_model(transformer())
     rows = corpus(model)[2]
-    with pytest.raises(UserError, match=r"there is no head 3 of decoder.1.cross: there are 3"):
+    with pytest.raises(
+        UserError, match=r"'decoder.1.cross', or one of its heads \[3\]; the model has encoder.0.self with 3 heads"
+    ):
         sentence_losses(model, rows, removed=[Head("decoder.1.cross", 3)])
     with pytest.raises(UserError, match=r"unknown attention 'encoder.7.self'"):
         sentence_losses(model, rows, removed=[Head("encoder.7.self", 0)])

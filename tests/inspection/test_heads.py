@@ -66,8 +66,11 @@ def test_a_translator_translates_with_heads_switched_off(precision):
 def test_mistakes_are_told(seed):
     model = exact_model(transformer())
     for keep, message in (
-        ({"decoder.7.cross": [1.0]}, "unknown attention 'decoder.7.cross'; the model has encoder.0.self"),
-        ({"decoder.0.cross": [1.0]}, "decoder.0.cross has 3 heads, and keep_heads gives 1 numbers"),
+        (
+            {"decoder.7.cross": [1.0]},
+            "'decoder.7.cross' is unknown, or its heads are not 1; the model has encoder.0.self with 3 heads",
+        ),
+        ({"decoder.0.cross": [1.0]}, "'decoder.0.cross' is unknown, or its heads are not 1"),
     ):
         with pytest.raises(UserError, match=message):
             with_heads(model, keep)

@@ -1,5 +1,6 @@
 """The map of a model: its numbers are those of a Transformer written a second time, in NumPy and float64."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.inspection.model_map import SUBLAYERS, VECTORS, inside, model_map
-from limelight.inspection.similar import Source, similar_words
+from limelight.inspection.similar import similar_words
 from limelight.models.interface import Seq2Seq
 from tests.inspection.fakes import Letters, Spelling
 from tests.models.helpers import decoder_only, make_model, random_rows, recurrent, transformer
@@ -158,27 +159,23 @@ def test_similar_words_are_those_of_a_second_computation(norm: str, monkeypatch:
     monkeypatch.setattr("limelight.inspection.similar.BATCH", 2)
     model = make_model(transformer(norm=norm), Letters.size, Letters.size).eval()
     tokenizer = Letters()
-    own, *others = (Source(text, tokenizer.encode(text)) for text in ("ab cde. f", "b. ab", "cde fgh ab", "aa"))
-    found = similar_words(model, tokenizer, own, 1, others, 0)
+    texts = ["ab cde. f", "b. ab", "cde fgh ab", "aa"]
+    ids = [tokenizer.encode(text) for text in texts]
+    found = similar_words(model, tokenizer, texts, ids, 0, 1)
 
-    def vectors(source: Source) -> dict[str, np.ndarray]:
+    def vectors(text: str) -> dict[str, np.ndarray]:
         twin = Twin(model, pre=norm == "pre")
-        twin.stack("encoder", [*source.ids, model.end_id])
-        states, spelled = twin.stages["encoder", "feed_forward", 0][-1], source.text.replace(" ", "▁")
-        rows: dict[int, list[np.ndarray]] = {}
-        for state, word, letter in zip(states, tokenizer.word_of(source.ids), spelled, strict=False):
-            if letter.isalpha():
-                rows.setdefault(word, []).append(state)
-        return {
-            word: np.mean(rows[number], axis=0) for number, word in enumerate(source.text.split()) if number in rows
-        }
+        twin.stack("encoder", [*tokenizer.encode(text), model.end_id])
+        states = twin.stages["encoder", "feed_forward", 0][-1]  # a token for each character
+        spans = {match[0]: range(*match.span()) for match in re.finditer(r"\S+", text)}
+        return {word: states[[at for at in span if text[at].isalpha()]].mean(axis=0) for word, span in spans.items()}
 
-    wanted = vectors(own)["cde."]
+    wanted = vectors(texts[0])["cde."]
     expected = sorted(
         (
-            (float(state @ wanted / np.linalg.norm(state) / np.linalg.norm(wanted)), each.text, word)
-            for each in others
-            for word, state in vectors(each).items()
+            (float(state @ wanted / np.linalg.norm(state) / np.linalg.norm(wanted)), text, word)
+            for text in texts[1:]
+            for word, state in vectors(text).items()
         ),
         reverse=True,
     )
@@ -189,7 +186,7 @@ def test_similar_words_are_those_of_a_second_computation(norm: str, monkeypatch:
         assert each["text"][each["label"]["start"] : each["label"]["end"]] == each["label"]["text"]
     for word, layer, message in ((3, 0, "no word 3"), (0, 2, "no layer 2")):
         with pytest.raises(UserError, match=message):
-            similar_words(model, tokenizer, own, word, others, layer)
+            similar_words(model, tokenizer, texts, ids, layer, word)
 
 
 @pytest.mark.parametrize("wiring", ["bahdanau", "luong"])
@@ -213,8 +210,8 @@ def test_a_recurrent_model_has_the_vectors_of_its_equations(wiring: str) -> None
     np.testing.assert_allclose(
         stages["encoder", "recurrent"][0], annotations.double().norm(dim=-1).numpy(), rtol=2e-5, atol=2e-5
     )
-    (nearest,) = similar_words(model, Spelling(), Source("ab", source[:2]), 0, [Source("ab", source[:2])], 0, most=1)
-    assert (nearest["number"], nearest["cosine"]) == (0, pytest.approx(1))
+    nearest, *_ = similar_words(model, Spelling(), ["ab", "cd"], [source[:2]] * 2, 0, 1)
+    assert (nearest["number"], nearest["cosine"]) == (1, pytest.approx(1))
     notes = [each["note"] for stack in found["stacks"] for each in stack["stages"] if each["note"]]
     assert notes == ["1 × GRU", "1 × GRU"]
 

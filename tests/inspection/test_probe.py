@@ -78,11 +78,10 @@ def test_other_threads_are_neither_recorded_nor_changed(seed: int) -> None:
 
 def test_unknown_names_are_refused(seed: int) -> None:
     model = exact_model(transformer())
-    unknown = {"decoder.7.cross": torch.ones(3)}
-    with (
-        pytest.raises(UserError, match=r"unknown attention 'decoder.7.cross'; the model has encoder.0.self"),
-        probe(model, unknown),
+    for name, given in (
+        ("decoder.7.cross", {"keep_heads": {"decoder.7.cross": torch.ones(3)}}),
+        ("decoder.9", {"change": {"decoder.9": torch.relu}}),
     ):
-        pass
-    with pytest.raises(UserError, match=r"unknown state 'decoder.9'"), probe(model, change={"decoder.9": torch.relu}):
-        pass
+        message = f"unknown attention or state '{name}'; the model has encoder.0.self"
+        with pytest.raises(UserError, match=message), probe(model, **given):
+            pass

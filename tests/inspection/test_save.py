@@ -3,7 +3,7 @@ import os
 import pytest
 
 from limelight.errors import UserError
-from limelight.inspection import AttentionMap, save, save_grid
+from limelight.inspection import AttentionMap, save
 from tests.inspection.fakes import random_map
 
 STARTS = {
@@ -33,8 +33,6 @@ def test_json_holds_everything_whatever_is_chosen_for_pictures(seed, tmp_path):
 def test_an_unknown_ending_names_the_known_ones(seed, tmp_path, name):
     with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf \.json \.html$"):
         save(random_map(seed), tmp_path / name)
-    with pytest.raises(UserError, match=r"must be one of \.png \.svg \.pdf$"):
-        save_grid(random_map(seed), tmp_path / name)
     assert not os.listdir(tmp_path)
 
 

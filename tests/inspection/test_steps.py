@@ -14,7 +14,7 @@ def test_candidates_are_the_most_probable_and_the_chosen_ones_sum_up(seed, confi
     model = make_model(config, size, size).eval()
     source, target = random_rows((6, 4), size - 1)
     source, target = [max(2, each) for each in source], [max(2, each) for each in target]
-    steps = decoding_steps(model, LETTERS.target, model.batch([source], [target]), target, candidates=5)
+    steps = decoding_steps(model, LETTERS.target, model.batch([source], [target]), target)
     assert [step["chosen"]["id"] for step in steps] == [*target, model.end_id]
     assert steps[-1]["chosen"]["role"] == "end"
     # Token after token instead of all at once.
@@ -26,7 +26,8 @@ def test_candidates_are_the_most_probable_and_the_chosen_ones_sum_up(seed, confi
         assert step["chosen"]["log_probability"] == pytest.approx(float(row[chosen]), abs=1e-4)
         assert step["chosen"]["probability"] == pytest.approx(math.exp(float(row[chosen])), abs=1e-4)
         values = [each["log_probability"] for each in step["candidates"]]
-        assert values == pytest.approx(sorted(row.tolist(), reverse=True)[:5], abs=1e-4)
+        assert values == pytest.approx(sorted(row.tolist(), reverse=True)[: len(values)], abs=1e-4)
+        assert len(values) == 10
         better = sum(other > float(row[chosen]) + 1e-4 for other in row.tolist())
         nearly = sum(other > float(row[chosen]) - 1e-4 for other in row.tolist())
         assert better <= step["rank"] <= nearly

@@ -1,12 +1,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from limelight.errors import UserError
 from limelight.inspection import text_picture
 from limelight.inspection.terminal import BLOCKS, NARROWEST, shade
 from tests.inspection.fakes import random_map, softmax
@@ -73,8 +71,3 @@ def test_wide_and_combining_letters_keep_their_place():
     lines = shade(weights, ["x"], ["大海", "n\u0303o"]).splitlines()
     assert lines[0] == "  大n\u0303"
     assert lines[1] == "  海o"
-
-
-def test_a_width_that_is_too_narrow_is_named(seed):
-    with pytest.raises(UserError, match=r"width of 23 is too narrow .* at least 24 columns"):
-        text_picture(random_map(seed), width=23)

@@ -76,7 +76,7 @@ def test_a_decoder_without_self_attention_is_explained_by_the_rest():
         UserError, match="this model has no attention of the kind decoder_self; it has encoder_self, cr"
     ):
         Explanation(one, Question(TEXT, target=(5, 6, 7))).head_weights("decoder_self", 0, 0)
-    with pytest.raises(UserError, match=r"unknown attention 'decoder\.0\.self'; the model has encoder\.0\.self, "):
+    with pytest.raises(UserError, match=r"unknown attention 'decoder\.0\.self'.*; the model has encoder\.0\.self with"):
         explain(one, Question(TEXT, off={"decoder.0.self": [0]}))
 
 
@@ -183,7 +183,7 @@ def test_a_service_answers_the_fields_of_a_request():
         (Question(TEXT, target=(999,)), "the target has the id 999"),
         (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
         (Question(TEXT, off={"decoder.7.cross": [0]}), "unknown attention 'decoder.7.cross'"),
-        (Question(TEXT, off={"decoder.0.cross": [3]}), "there is no head 3 of decoder.0.cross: there are 3"),
+        (Question(TEXT, off={"decoder.0.cross": [3]}), r"'decoder.0.cross', or one of its heads \[3\]"),
         (Question(TEXT, beam_size=0), "beam_size must be at least 1"),
     ],
 )

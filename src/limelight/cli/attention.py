@@ -67,20 +67,18 @@ class View:
 
     def present(self, seen: AttentionMap, kind: str, output: Path | None) -> None:
         """Print a map, or write it to a file."""
-        from limelight.inspection import save, save_grid, text_picture
-        from limelight.inspection.terminal import ASCII, BLOCKS, NARROWEST
+        from limelight.inspection import save, text_picture
+        from limelight.inspection.terminal import ASCII, BLOCKS
 
         kind, theme = self.kind or kind, self.theme or "dark"
         page = output is not None and output.suffix.lower() == ".html"  # the page offers both
         seen = seen.merge_words() if self.words and not page else seen
         if output is None:
-            width = max(shutil.get_terminal_size().columns, NARROWEST)
+            width = shutil.get_terminal_size().columns
             shades = BLOCKS if can_show(BLOCKS) else ASCII
             show(text_picture(seen, kind, layer=self.layer, heads=self.head, width=width, shades=shades))
-        elif self.grid:
-            save_grid(seen, output, kind=kind, theme=theme)
         else:
-            save(seen, output, kind=kind, layer=self.layer, heads=self.head, theme=theme)
+            save(seen, output, kind=kind, layer=self.layer, heads=self.head, grid=self.grid, theme=theme)
 
 
 @command("attention", ATTENTION)

@@ -18,7 +18,6 @@ from limelight.inspection.head_importance import (
     change_of,
     heads_of,
     sentence_losses,
-    token_counts,
 )
 from limelight.inspection.head_roles import Needed, measures
 from limelight.inspection.page_data import NAMES
@@ -72,7 +71,7 @@ def study_heads(
     heads = heads_of(model)
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
-    tokens, values = token_counts(corpus), _values_of_roles(translator, rows)
+    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(translator, rows)
     before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
         show(count, len(heads))

@@ -62,8 +62,9 @@ def score_tokens(
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
     values: dict[int, list[float]] = {}
     with eval_mode(model):
-        # The longest first, so that running out of memory shows at once.
-        for places, batch in reversed(batches_of(model, sources, targets, batch_tokens=batch_tokens)):
+        # The largest first, so that running out of memory shows at once.
+        batches = batches_of(model, sources, targets, batch_tokens=batch_tokens)
+        for places, batch in sorted(batches, key=lambda each: -each.batch.positions):
             lengths = [len(targets[place]) + 1 for place in places]
             lists = [each.tolist() for each in token_log_probabilities(model, batch).split(lengths)]
             values.update(zip(places, lists, strict=True))

@@ -5,7 +5,7 @@ from limelight.inspection.contributions import contributions
 from limelight.inspection.erasure import erasures, rank_correlation
 from limelight.inspection.head_importance import sentence_losses
 from limelight.inspection.heads import with_heads
-from limelight.inspection.heatmap import save, save_grid
+from limelight.inspection.heatmap import save
 from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.maps import attention_map, reader_map, text_map
 from limelight.inspection.probe import probe
@@ -24,7 +24,6 @@ __all__ = [
     "rank_correlation",
     "reader_map",
     "save",
-    "save_grid",
     "sentence_losses",
     "text_map",
     "text_picture",

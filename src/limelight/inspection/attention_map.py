@@ -29,7 +29,6 @@ from limelight.inspection.words import (
     drawable,
     group_pieces,
     merge_rows_and_columns,
-    shortened,
 )
 
 Weights = npt.NDArray[np.float32]
@@ -39,6 +38,8 @@ TEXTS = ("source_text", "target_text", "model")
 """Fields that maps of earlier versions do not have."""
 FORMAT = "limelight.attention"
 VERSION = 1
+MAX_TITLE = 60
+"""Characters of the sentence where a map is printed."""
 
 
 class Link(NamedTuple):
@@ -93,7 +94,7 @@ class AttentionMap:
 
     def __repr__(self) -> str:
         """One short line: the sentence and the sizes of each kind."""
-        sentence = shortened(caption(self.source_text, self.target_text))
+        sentence = caption(self.source_text, self.target_text)[:MAX_TITLE]
         sizes = [f"{kind} {'x'.join(map(str, getattr(self, kind).shape))}" for kind in self.kinds]
         return f"<AttentionMap{f' {sentence!r}' if sentence else ''}: {', '.join(sizes) or 'no attention'}>"
 
@@ -152,8 +153,6 @@ class AttentionMap:
 
     def weights(self, kind: str) -> Weights:
         """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` if there are none."""
-        if kind not in KINDS:
-            raise UserError(f"{kind!r} is not a kind of attention; kinds are {', '.join(KINDS)}")
         if kind not in self.kinds:
             raise UserError(f"this model has no attention of the kind {kind}; it has {', '.join(self.kinds) or 'none'}")
         weights: Weights = getattr(self, kind)
@@ -211,13 +210,8 @@ class AttentionMap:
         """Read the output of `to_json`. Raises `UserError` for anything else."""
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise UserError(f"not an attention map: not valid JSON ({error})") from None
-        if not isinstance(values, dict) or values.get("format") != FORMAT:
-            raise UserError(f'not an attention map: it has no "format": "{FORMAT}"')
-        if values.get("version") != VERSION:
-            raise UserError(f"attention map of version {values.get('version')}: this Limelight reads version {VERSION}")
-        try:
+            if (values["format"], values["version"]) != (FORMAT, VERSION):
+                raise ValueError(f'it has no "format": "{FORMAT}", "version": {VERSION}')
             known = {field.name: values[field.name] for field in fields(cls) if field.name not in TEXTS}
             known = {name: tuple(value) if isinstance(value, list) else value for name, value in known.items()}
             sides = {name: len(known[f"{name}_pieces"]) for name in ("source", "target", "read")}
@@ -225,10 +219,8 @@ class AttentionMap:
                 weights = np.asarray(values[kind], dtype=np.float32)
                 known[kind] = weights if weights.size else np.zeros((0, 0, sides[rows], sides[columns]), np.float32)
             return cls(**known, **{name: values.get(name, "") for name in TEXTS})
-        except KeyError as error:
-            raise UserError(f"attention map without {error}") from None
-        except (TypeError, ValueError) as error:
-            raise UserError(f"damaged attention map: {error}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"not an attention map, or a damaged one: {type(error).__name__}: {error}") from None
 
 
 def _choose(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:

@@ -1,11 +1,13 @@
 """Sentence pairs of a corpus in batches, and the log-probabilities of their target tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
-from limelight.batching.batch import Batch
+from limelight.batching.batch import Batch, cut_batches
 from limelight.decoding.top import log_probabilities
 from limelight.models.interface import Seq2Seq, device_of
 
@@ -16,7 +18,7 @@ BATCH_TOKENS = 1500
 class Rows(NamedTuple):
     """Some sentence pairs of a corpus as one batch."""
 
-    places: list[int]
+    places: npt.NDArray[np.int64]
     """Their numbers in the corpus."""
     batch: Batch
 
@@ -29,30 +31,12 @@ def batches_of(
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[Rows]:
     """Sentence pairs of similar lengths as batches on the model's device. Ids are without start and end."""
-    order = sorted(range(len(sources)), key=lambda row: (len(targets[row]), len(sources[row])))
+    lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
+    device, batches = device_of(model), cut_batches(*lengths, tokens=batch_tokens, generator=np.random.default_rng(0))
     return [
-        Rows(
-            places,
-            model.batch([sources[row] for row in places], [targets[row] for row in places]).to(device_of(model)),
-        )
-        for places in grouped(
-            order, [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], batch_tokens
-        )
+        Rows(places, model.batch([sources[row] for row in places], [targets[row] for row in places]).to(device))
+        for places in batches
     ]
-
-
-def grouped(order: Sequence[int], lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Rows in this order, divided so that rows times the longest of a group are at most `batch_tokens`."""
-    group: list[int] = []
-    longest = 0
-    for row in order:
-        longest = max(longest, lengths[row])
-        if group and (len(group) + 1) * longest > batch_tokens:
-            yield group
-            group, longest = [], lengths[row]
-        group.append(row)
-    if group:
-        yield group
 
 
 def token_log_probabilities(model: Seq2Seq, batch: Batch) -> Tensor:

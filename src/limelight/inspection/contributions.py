@@ -17,9 +17,9 @@ import numpy.typing as npt
 import torch
 
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.inspection.heads import attentions, transformer_of
+from limelight.inspection.heads import transformer_of
 from limelight.inspection.page_data import NAMES
-from limelight.inspection.probe import Attended, probe
+from limelight.inspection.probe import Attended, attentions_of, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float32]
@@ -41,7 +41,7 @@ def contributions(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequenc
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
-    there, found = attentions(transformer_of(model)), dict[str, Contributions]()
+    there, found = attentions_of(transformer_of(model)), dict[str, Contributions]()
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
         for kind, name in NAMES.items():

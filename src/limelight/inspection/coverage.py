@@ -31,7 +31,7 @@ def with_coverage(
     layers = seen.layers("cross")
     if not layers:
         raise UserError("coverage_penalty needs attention from target to source, which this model does not have")
-    attention = torch.stack([layer.float().mean(dim=1) for layer in layers]).mean(dim=0)
+    attention = torch.stack(layers).float().mean(dim=(0, 2))
     found = []
     for each, weights in zip(hypotheses, attention, strict=True):
         received = weights[: len(each.ids) + each.finished, : len(source)].sum(dim=0)

@@ -10,13 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from limelight.batching.batch import Batch
 from limelight.inspection.batches import Rows, token_log_probabilities
-from limelight.inspection.heads import attentions, transformer_of, without_heads
-from limelight.inspection.probe import probe
+from limelight.inspection.heads import transformer_of, without_heads
+from limelight.inspection.probe import attentions_of, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float64]
@@ -41,7 +38,7 @@ class Change(NamedTuple):
 
 def heads_of(model: Seq2Seq) -> list[Head]:
     """All heads. Raises `UserError` for models other than Transformers with encoder and decoder."""
-    there = attentions(transformer_of(model))
+    there = attentions_of(transformer_of(model))
     return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
 
 
@@ -53,23 +50,9 @@ def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence
         off.setdefault(head.attention, []).append(head.number)
     with eval_mode(model), probe(model, without_heads(model, off)):
         for rows in corpus:
-            found[rows.places] = _losses(model, rows.batch).cpu().double().numpy()
+            losses = -token_log_probabilities(model, rows.batch).cpu().double().numpy()
+            found[rows.places] = np.bincount(rows.batch.target_valid.nonzero()[:, 0].cpu().numpy(), losses)
     return found
-
-
-def token_counts(corpus: Sequence[Rows]) -> Array:
-    """(sentences,): the target tokens of each sentence, its end included."""
-    found = np.zeros(sum(len(rows.places) for rows in corpus))
-    for rows in corpus:
-        found[rows.places] = rows.batch.target_valid.sum(dim=1).cpu().numpy()
-    return found
-
-
-def _losses(model: Seq2Seq, batch: Batch) -> Tensor:
-    """(batch,): the loss of each sentence."""
-    losses = -token_log_probabilities(model, batch)
-    row = batch.target_valid.nonzero()[:, 0]
-    return torch.zeros(len(batch.target_valid), dtype=losses.dtype, device=losses.device).index_add(0, row, losses)
 
 
 def change_of(losses: Array, before: Array, tokens: Array) -> Change:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.multi_head import MultiHeadAttention
 from limelight.errors import UserError
 from limelight.inspection.probe import attentions_of
 from limelight.models.interface import Seq2Seq, device_of
@@ -14,11 +13,6 @@ from limelight.models.transformer.model import Transformer
 
 Heads = Mapping[str, Sequence[float] | Tensor]
 """How much each head contributes, by the name of its attention: one number per head, 1 keeps it, 0 switches it off."""
-
-
-def attentions(model: nn.Module) -> dict[str, MultiHeadAttention]:
-    """The multi-head attentions of a Transformer with encoder and decoder, by their names."""
-    return attentions_of(model) if isinstance(model, Transformer) else {}
 
 
 def transformer_of(model: nn.Module) -> Transformer:
@@ -38,14 +32,15 @@ def without_heads(model: nn.Module, off: Mapping[str, Sequence[int]]) -> dict[st
     for an attention or a head that the model does not have."""
     counts, made = head_counts(model), dict[str, Tensor]()
     for name, heads in off.items():
-        if name not in counts:
-            raise UserError(f"unknown attention {name!r}; the model has {', '.join(counts) or 'none'}")
+        if name not in counts or not all(0 <= head < counts[name] for head in heads):
+            raise UserError(f"unknown attention {name!r}, or one of its heads {list(heads)}; {_listed(counts)}")
         made[name] = torch.ones(counts[name], device=device_of(model))
-        for head in heads:
-            if not 0 <= head < counts[name]:
-                raise UserError(f"there is no head {head} of {name}: there are {counts[name]}, they count from 0")
-            made[name][head] = 0
+        made[name][list(heads)] = 0
     return made
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return f"the model has {', '.join(f'{name} with {count} heads' for name, count in counts.items()) or 'none'}"
 
 
 def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
@@ -55,14 +50,12 @@ def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
     tensors are shared with `model`. Raises `UserError` for a model without multi-head attention, for an unknown
     attention, and for another number of heads than it has.
     """
-    there = attentions(transformer_of(model))
+    counts = head_counts(transformer_of(model))
     for name, keep in keep_heads.items():
-        if name not in there:
-            raise UserError(f"unknown attention {name!r}; the model has {', '.join(there)}")
-        if len(keep) != there[name].heads:
-            raise UserError(f"{name} has {there[name].heads} heads, and keep_heads gives {len(keep)} numbers for it")
+        if counts.get(name) != len(keep):
+            raise UserError(f"{name!r} is unknown, or its heads are not {len(keep)}; {_listed(counts)}")
     twin = copy.deepcopy(model, {id(each): each for each in model.parameters()})
-    for name, attention in attentions(twin).items():
+    for name, attention in attentions_of(twin).items():
         if name in keep_heads:
             weight = attention.out_proj.weight
             factors = torch.as_tensor(keep_heads[name], dtype=weight.dtype, device=weight.device)

@@ -2,12 +2,11 @@
 
 Rows are queries, columns are keys. All pictures have the same scale, from 0 to 1, so that they can be compared. In the
 theme `dark` large weights are bright (as in figure 3 of Bahdanau et al. 2015); `light` is for print: white is 0. Masked
-cells are gray in both. Figures are created without pyplot, so that a server may draw in any thread.
+cells are gray in both. Figures are created without pyplot, which would keep them.
 """
 
 import io
 import textwrap
-import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,24 +17,23 @@ import numpy as np
 from limelight.errors import UserError
 from limelight.files import write_output
 from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.standalone import require_theme
 from limelight.inspection.words import drawable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PICTURES = (".png", ".svg", ".pdf")
+ENDINGS = (".png", ".svg", ".pdf", ".json", ".html")
 COLORS: dict[str, str] = {"dark": "magma", "light": "Blues"}
 """Perceptually uniform color maps, also in gray and for color-blind readers."""
 MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
 """Gray levels that no weight has."""
 
 MAX_LABEL_LENGTH = 24
-NARROWEST_TITLE = 72  # letters of a line
-CELL, PANEL = 0.3, 2.4  # inches: of a cell, and of each of several heat maps beside one another
+TITLE = 72  # letters of a line
+CELL, PANEL = 0.3, 1.8  # inches: of a cell, and of each of several heat maps beside one another
 MAX_PICTURE = 40.0  # inches; 6,000 pixels at 150 dpi, which every viewer can open
 DOTS_PER_INCH = 150
-
-_ONE_AT_A_TIME = threading.Lock()  # matplotlib's settings and Python's warning filters are shared by all threads
 
 
 def save(
@@ -45,35 +43,25 @@ def save(
     kind: str = "cross",
     layer: int | None = None,
     heads: int | Sequence[int] | None = None,
+    grid: bool = False,
     theme: str = "dark",
 ) -> None:
-    """Write a map: the mean over the chosen layers and heads as a picture (`.png`, `.svg`, `.pdf`), all weights as
-    `.json`, or the page of the map as `.html`. The theme `light` is for print.
+    """Write a map: the mean over the chosen layers and heads, or with `grid` every layer and head, as a picture
+    (`.png`, `.svg`, `.pdf`), all weights as `.json`, or the page of the map as `.html`. The theme `light` is for print.
 
     The file is written atomically. Raises `UserError` for another suffix, an unknown kind, layer or head, a path that
     cannot be written, or if matplotlib is missing for a picture.
     """
-    ending = _ending(path, (*PICTURES, ".json", ".html"))
+    ending = Path(path).suffix.lower()
+    if ending not in ENDINGS:
+        raise UserError(f"{path}: the suffix determines the format and must be one of {' '.join(ENDINGS)}")
     if ending == ".json":
         write_output(path, attention.to_json().encode())
     elif ending == ".html":
         attention.to_html(path, theme=theme)
     else:
-        figure = draw(attention, kind, layer=layer, heads=heads, theme=theme)
+        figure = draw(attention, kind, layer=layer, heads=heads, grid=grid, theme=theme)
         write_output(path, picture_bytes(figure, ending[1:]))
-
-
-def save_grid(attention: AttentionMap, path: str | Path, *, kind: str = "cross", theme: str = "dark") -> None:
-    """Write every layer and head of one kind as one picture, `.png`, `.svg` or `.pdf`. Errors as in `save`."""
-    ending = _ending(path, PICTURES)
-    write_output(path, picture_bytes(draw(attention, kind, grid=True, theme=theme), ending[1:]))
-
-
-def _ending(path: str | Path, endings: Sequence[str]) -> str:
-    ending = Path(path).suffix.lower()
-    if ending not in endings:
-        raise UserError(f"{path}: the suffix determines the format and must be one of {' '.join(endings)}")
-    return ending
 
 
 def draw(
@@ -91,8 +79,7 @@ def draw(
     Raises `UserError` for an unknown kind, layer, head or theme, for a side without tokens, and if matplotlib is
     missing.
     """
-    if theme not in COLORS:
-        raise UserError(f"unknown theme {theme!r}; themes are {', '.join(COLORS)}")
+    require_theme(theme)
     try:
         import matplotlib.figure
     except ImportError:
@@ -104,8 +91,7 @@ def draw(
     if not min(size):
         raise UserError("there is nothing to draw: a side of this map has no tokens")
     rows, columns = map(_labels, attention.labels(kind))
-    cell = CELL if across == 1 else min(CELL / 2, PANEL / max(size))
-    cell = min(cell, MAX_PICTURE / (down * size[0]), MAX_PICTURE / (across * size[1]))
+    cell = min(PANEL / max(size) if grid else CELL, MAX_PICTURE / max(down * size[0], across * size[1]))
     font = max(4.0, min(9.0, cell * 72 * 0.62))
     edge = max(map(len, [*rows, *columns])) * font * 0.6 / 72
     title = attention.title(kind, layer=layer, heads=heads, each=grid)
@@ -113,26 +99,23 @@ def draw(
     # Anchored at the baseline: centered boxes would shift tokens with the low word-start mark.
     upright: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center_baseline"}
     some = slice(None, None, max(1, round(font / 72 / cell + 0.4)))  # of cells that are smaller than letters
-    figure = matplotlib.figure.Figure(
-        figsize=(cell * across * size[1] + edge + 0.3 * across, cell * down * size[0] + edge + 0.4 * down)
-    )
+    width, height = across * (cell * size[1] + 0.3), down * (cell * size[0] + 0.4)
+    figure = matplotlib.figure.Figure(figsize=(width + edge, height + edge))
     pictures = figure.subplots(down, across, squeeze=False, gridspec_kw={"hspace": 0.3})
     for place, axes in np.ndenumerate(pictures):
         axes.set_facecolor(MASKED[theme])  # masked cells are transparent
         shown = np.ma.masked_where(~attention.may_attend(kind), panels[place])
         image = axes.imshow(shown, cmap=COLORS[theme], vmin=0, vmax=1, aspect="equal", interpolation="none")
-        axes.spines[:].set_color("0.7")
         axes.tick_params(length=0)
         above, left = columns if place[0] == 0 else [], rows if place[1] == 0 else []
         axes.xaxis.tick_top()
         axes.set_xticks(range(len(above))[some], above[some], fontsize=font, **upright, **style)
         axes.set_yticks(range(len(left))[some], left[some], fontsize=font, **style)
         if across > 1:
-            axes.set_xlabel("layer {}, head {}".format(*place), fontsize=7, labelpad=2)
+            axes.set_xlabel("layer {}, head {}".format(*place), fontsize=7)
     bar = figure.colorbar(image, ax=pictures, fraction=0.03, pad=0.02)
-    bar.ax.tick_params(labelsize=7, length=2)
-    letters = max(NARROWEST_TITLE, int(figure.get_size_inches()[0] * 72 / (9 * 0.55)))
-    lines = [part for line in title.split("\n") for part in textwrap.wrap(line, letters)]
+    bar.ax.tick_params(labelsize=7)
+    lines = [part for line in title.split("\n") for part in textwrap.wrap(line, TITLE)]
     pictures[0][0].set_title("\n".join(lines), loc="left", pad=10, fontsize=9, **style)
     return figure
 
@@ -145,7 +128,7 @@ def picture_bytes(figure: "Figure", form: str) -> bytes:
     content = io.BytesIO()
     metadata: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
     settings: Any = {"svg.fonttype": "none", "svg.hashsalt": "limelight", "pdf.fonttype": 42}
-    with _ONE_AT_A_TIME, rc_context(settings), warnings.catch_warnings():
+    with rc_context(settings), warnings.catch_warnings():
         # Characters without an installed font are drawn as boxes; in SVG the viewer's fonts are used.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure.savefig(content, format=form, dpi=DOTS_PER_INCH, bbox_inches="tight", pad_inches=0.15, metadata=metadata)

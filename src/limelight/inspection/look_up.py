@@ -9,10 +9,18 @@ from torch import Tensor
 
 from limelight.attention.attend import ScoreFunction
 from limelight.attention.local import LocalMonotonic, LocalPredictive
-from limelight.attention.scores import Additive, Concat, General, NormalizedDot, PositionalScore, Score, dot, scaled_dot
+from limelight.attention.scores import (
+    Additive,
+    Concat,
+    NormalizedDot,
+    PositionalScore,
+    ScaledDot,
+    Score,
+    dot,
+    scaled_dot,
+)
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
-from limelight.inspection.attention_map import KINDS
 from limelight.inspection.page_data import NAMES, packed
 from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
 from limelight.inspection.words import END_PIECE, drawable, readable
@@ -23,9 +31,7 @@ CANDIDATES = 10
 """Number of candidates of each step, the most probable first."""
 
 
-def decoding_steps(
-    model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequence[int], *, candidates: int = CANDIDATES
-) -> list[dict[str, Any]]:
+def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequence[int]) -> list[dict[str, Any]]:
     """The steps that predict `ids` and the end in a batch of one sentence, as values for JSON.
 
     A step is `{"chosen": {...}, "rank", "candidates": [...]}`: `rank` counts the chosen token from 0; a candidate has
@@ -36,7 +42,7 @@ def decoding_steps(
         logits = model.project(model(batch.to(device)))[0]
         log_probabilities = logits.float().log_softmax(dim=-1).cpu()  # (length, vocab)
     end = model.end_id
-    top = log_probabilities.topk(min(candidates, log_probabilities.shape[-1]), dim=-1)
+    top = log_probabilities.topk(min(CANDIDATES, log_probabilities.shape[-1]), dim=-1)
     steps = []
     for place, chosen in enumerate([*ids, end]):
         row = log_probabilities[place]
@@ -99,9 +105,7 @@ def look_up(
 
     Raises `UserError` for an unknown kind, layer, head or row.
     """
-    if kind not in KINDS:
-        raise UserError(f"{kind!r} is not a kind of attention; kinds are {', '.join(KINDS)}")
-    name, attentions = NAMES[kind].format(layer), attentions_of(model)
+    name, attentions = NAMES.get(kind, kind).format(layer), attentions_of(model)
     if name not in attentions:
         raise UserError(f"there is no {kind} in layer {layer}; this model has {', '.join(attentions) or 'none'}")
     module = attentions[name].score
@@ -122,9 +126,8 @@ def look_up(
         if isinstance(module, NormalizedDot):
             query = module.factor * torch.nn.functional.normalize(query, dim=-1)
         query = query[0]
-        inside = (
-            scores > torch.finfo(scores.dtype).min / 1e6
-        )  # a score may exclude keys itself, as local attention does
+        # A score may exclude keys itself, as local attention does.
+        inside = scores > torch.finfo(scores.dtype).min / 1e6
         may_attend = _permitted(calls[-1], len(keys), row)
         permitted = [one and two for one, two in zip(may_attend, inside.tolist(), strict=True)]
         numbers = {"scores": scores, "weights": weights} | _numbers(module, query, keys)
@@ -169,10 +172,6 @@ def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[
 
 def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
     """The name of a score, and the factor of its products."""
-    if score is scaled_dot:
+    if score is scaled_dot or isinstance(score, ScaledDot):
         return "scaled_dot", 1 / math.sqrt(size)
-    if score is dot:
-        return "dot", 1.0
-    names = {PositionalScore: type(score).__name__.lower(), Additive: "additive", Concat: "concat", General: "general"}
-    name = next((name for kind, name in names.items() if isinstance(score, kind)), type(score).__name__.lower())
-    return ("scaled_dot", 1 / math.sqrt(size)) if name == "scaleddot" else (name, 1.0)
+    return "concat" if isinstance(score, Concat) else getattr(score, "__name__", type(score).__name__).lower(), 1.0

@@ -136,12 +136,10 @@ def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
 def _mean(attention: Any, name: str, off: Off) -> Weights:
     """The mean over the heads that are not off."""
     weights = attention.weights(name)
-    kept = np.ones(weights.shape[:2], dtype=bool)
+    kept = np.ones((*weights.shape[:2], 1, 1))
     for layer, heads in enumerate(kept):
-        heads[list(off.get(NAMES[name].format(layer), ()))] = False
-    if not kept.any():
-        return np.zeros(weights.shape[2:], dtype=np.float32)
-    found: Weights = weights[kept].mean(axis=0, dtype=np.float64).astype(np.float32)
+        heads[list(off.get(NAMES[name].format(layer), ()))] = 0
+    found: Weights = ((weights * kept).sum(axis=(0, 1)) / max(kept.sum(), 1)).astype(np.float32)
     return found
 
 

@@ -98,13 +98,11 @@ def probe(
     Raises `UserError` for a name that the model does not have.
     """
     attentions, factors, changes, thread = attentions_of(model), keep_heads or {}, change or {}, get_ident()
-    for name in factors:
-        if name not in attentions:
-            raise UserError(f"unknown attention {name!r}; the model has {', '.join(attentions) or 'none'}")
     layers = list(_states(model))
-    names = [name for name, _, _ in layers]
-    if unknown := sorted(changes.keys() - set(names)):
-        raise UserError(f"unknown state {unknown[0]!r}; the model has {', '.join(names) or 'none'}")
+    known = [*attentions, *(name for name, _, _ in layers)]
+    for name in (*factors, *changes):
+        if name not in known:
+            raise UserError(f"unknown attention or state {name!r}; the model has {', '.join(known) or 'none'}")
 
     def here(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: hook(*given) if get_ident() == thread else None

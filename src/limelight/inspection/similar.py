@@ -5,7 +5,7 @@ cosine.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,50 +17,53 @@ from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.model import Recurrent
 from limelight.tokens import Tokenizer
 
+MOST = 20
+"""Maximum number of words of an answer."""
 BATCH = 32
 """Sentences that are encoded at once."""
 
-
-class Source(NamedTuple):
-    """A text, and its tokens without the end."""
-
-    text: str
-    ids: Sequence[int]
+States = npt.NDArray[np.float64]
 
 
 def similar_words(
-    model: Seq2Seq, tokenizer: Tokenizer, own: Source, word: int, others: Sequence[Source], layer: int, most: int = 20
+    model: Seq2Seq, tokenizer: Tokenizer, texts: Sequence[str], ids: Sequence[Sequence[int]], layer: int, word: int
 ) -> list[dict[str, Any]]:
-    """The words of other texts that are most similar to a word of a text after an encoder layer, as values for JSON.
+    """The words of all texts but the first that are most similar to a word of the first, as values for JSON.
 
-    `layer` and `word` count from 0, as in the page's document. An item has the `text`, the `number` of its word, the
-    `label` of that, and the `cosine`; the largest is first. Raises `UserError` for an unknown layer or word.
+    `ids` are the tokens of the texts without the end; `layer` and `word` count from 0, as in the page's document. An
+    item has the `text`, the `number` and the `label` of its word, and the `cosine`; the largest is first. Raises
+    `UserError` for an unknown layer or word.
     """
-    found, wanted = [], None
-    for source, states in zip((own, *others), _states(model, (own, *others), layer), strict=True):
-        pieces, words = tokenizer.pieces(source.ids), tuple(tokenizer.word_of(source.ids))
-        for number, label in enumerate(page_side(pieces, words, source.text)["words"]):
-            tokens = [token for token, each in enumerate(words) if each - words[0] == number]
-            letters = [token for token in tokens if any(map(str.isalnum, pieces[token]))]
-            state = states[letters or tokens].mean(axis=0)
-            if source is own:
-                wanted = state if number == word else wanted
-            elif "role" not in label:
-                found.append({"text": source.text, "number": number, "label": label, "state": state})
-    if wanted is None:
+    first, *others = (_words(tokenizer, *each) for each in zip(texts, ids, _states(model, ids, layer), strict=True))
+    if word >= len(first):
         raise UserError(f"the text has no word {word}; words count from 0")
-    for each in found:
-        state = each.pop("state")
-        each["cosine"] = float(state @ wanted / max(np.linalg.norm(state) * np.linalg.norm(wanted), 1e-12))
-    return sorted(found, key=lambda each: -each["cosine"])[:most]
+    _, wanted = first[word]
+    found = []
+    for text, words in zip(texts[1:], others, strict=True):
+        for number, (label, state) in enumerate(words):
+            if "role" not in label:
+                size = max(np.linalg.norm(state) * np.linalg.norm(wanted), 1e-12)
+                cosine = float(state @ wanted / size)
+                found.append({"text": text, "number": number, "label": label, "cosine": cosine})
+    return sorted(found, key=lambda each: -each["cosine"])[:MOST]
 
 
-def _states(model: Seq2Seq, sources: Sequence[Source], layer: int) -> Iterator[npt.NDArray[np.float64]]:
+def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[dict[str, Any], States]]:
+    """The label and the state of each word."""
+    pieces, words, found = tokenizer.pieces(ids), tuple(tokenizer.word_of(ids)), []
+    for number, label in enumerate(page_side(pieces, words, text)["words"], words[0]):
+        tokens = [token for token, each in enumerate(words) if each == number]
+        letters = [token for token in tokens if any(map(str.isalnum, pieces[token]))]
+        found.append((label, states[letters or tokens].mean(axis=0)))
+    return found
+
+
+def _states(model: Seq2Seq, ids: Sequence[Sequence[int]], layer: int) -> Iterator[States]:
     """The states of the tokens of each source, its end and padding after them."""
-    for first in range(0, len(sources), BATCH):
-        ids = [each.ids for each in sources[first : first + BATCH]]
+    for first in range(0, len(ids), BATCH):
+        some = ids[first : first + BATCH]
         with eval_mode(model) as device, probe(model, states=True) as seen:
-            batch = model.batch(ids, [()] * len(ids)).to(device)
+            batch = model.batch(some, [()] * len(some)).to(device)
             memory = model.encode(batch.source, batch.source_valid)
         is_recurrent = isinstance(model, Recurrent) and layer == 0
         states = memory.annotations if is_recurrent else seen.states.get(f"encoder.{layer + 1}")

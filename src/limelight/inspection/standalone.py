@@ -82,19 +82,14 @@ def page_file(name: str) -> str:
 def joined_modules(name: str) -> str:
     """A module and all its imports as one script; each module is a function that runs once."""
     order: list[str] = []
-    _visit(name, order, ())
+    _visit(name, order)
     return "\n".join(_as_function(each) for each in order)
 
 
-def _visit(name: str, order: list[str], path: tuple[str, ...]) -> None:
-    if name in path:
-        raise ValueError(f"circular import of the page's modules: {' -> '.join((*path, name))}")
-    if name in order:
-        return
+def _visit(name: str, order: list[str]) -> None:
     for _, other in IMPORT.findall(page_file(f"{name}.js")):
-        if other in SERVED:
-            continue
-        _visit(other, order, (*path, name))
+        if other not in (*order, *SERVED):
+            _visit(other, order)
     order.append(name)
 
 

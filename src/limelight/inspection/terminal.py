@@ -25,7 +25,7 @@ ASCII = ".:+*#"
 """Five levels for terminals that cannot show blocks."""
 
 NARROWEST = 24
-"""Minimum width of a picture in columns of text."""
+"""Minimum width of a picture in columns of text; in a narrower terminal its lines are broken."""
 
 CELL = 2  # a letter is about twice as high as wide, so two of them are a square
 TALLEST_HEADER = 12
@@ -44,7 +44,7 @@ def text_picture(
 
     The title is the sentence, the model, and what was averaged. Rows are queries, columns (labeled vertically) are
     keys; each row ends with its largest weight and that key. A map that is too wide is continued below. The last line
-    is the legend. Raises `UserError` for an unknown kind, layer or head, or a width below `NARROWEST`.
+    is the legend. Raises `UserError` for an unknown kind, layer or head.
     """
     weights, may_attend = attention.average(kind, layer=layer, heads=heads), attention.may_attend(kind)
     picture = shade(weights, *attention.labels(kind), may_attend=may_attend, width=width, shades=shades)
@@ -62,10 +62,7 @@ def shade(
     shades: str = BLOCKS,
 ) -> str:
     """Any weights (rows, columns) as such a picture; `may_attend` (rows, columns) is False for masked cells."""
-    if width < NARROWEST:
-        raise UserError(
-            f"a width of {width} is too narrow for a picture of attention: give at least {NARROWEST} columns"
-        )
+    width = max(width, NARROWEST)
     rows, columns = [drawable(row) for row in rows], [drawable(column) for column in columns]
     if not rows or not columns:
         raise UserError("there is nothing to draw: a side of this map has no tokens")

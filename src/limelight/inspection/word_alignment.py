@@ -162,7 +162,4 @@ def most_needed(model: Seq2Seq, pair: TokenizedPair) -> list[int]:
     rows = Rows(pair.source, pair.target, pair.source_words, pair.sizes[0])
     drops = erasures(model, rows)
     of_target = membership(pair.target_words, pair.sizes[1]) > 0
-    found = []
-    for tokens in of_target:
-        found.append(int(drops[:, tokens].max(axis=1).argmax()) if tokens.any() and len(drops) else -1)
-    return found
+    return [int(drops[:, tokens].max(axis=1).argmax()) if tokens.any() and len(drops) else -1 for tokens in of_target]

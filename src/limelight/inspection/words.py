@@ -73,18 +73,11 @@ TITLES: dict[str, str] = {
     "encoder_self": "encoder self-attention: source to source",
     "decoder_self": "decoder self-attention: read target to read target",
 }
-MAX_TITLE_LENGTH = 60
-"""Maximum characters of a sentence on one line."""
 
 
 def caption(source: str, target: str, between: str = " → ") -> str:
     """`source → target`, or the one that is not empty."""
     return between.join(drawable(side) for side in (source, target) if side)
-
-
-def shortened(text: str) -> str:
-    """The text, or its beginning and an ellipsis: at most `MAX_TITLE_LENGTH` characters."""
-    return text if len(text) <= MAX_TITLE_LENGTH else text[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
 
 
 def chosen(layer: int | None, heads: int | Sequence[int] | None) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from limelight.batching.batch import cut_batches
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError
-from limelight.inspection.batches import grouped
 from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import (
     AlignmentHead,
@@ -116,10 +118,10 @@ class AttentionAligner:
         ready = self._tokenized(pairs, direction)
         found: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
         rows = [row for row, pair in enumerate(ready) if pair.source and pair.target]
-        rows.sort(key=lambda row: (len(ready[row].source), len(ready[row].target)))
-        squares = [(max(len(pair.source), len(pair.target)) + 1) ** 2 for pair in ready]
-        for some in grouped(rows, squares, BATCH_WEIGHTS):
-            for row, each in zip(some, word_weights(self.model, [ready[row] for row in some]), strict=True):
+        squares = np.array([(max(len(ready[row].source), len(ready[row].target)) + 1) ** 2 for row in rows])
+        for some in cut_batches(squares, squares, tokens=BATCH_WEIGHTS, generator=np.random.default_rng(0)):
+            chosen = [rows[place] for place in some]
+            for row, each in zip(chosen, word_weights(self.model, [ready[row] for row in chosen]), strict=True):
                 found[row] = best_sources(each, self.heads)
         return found
 

@@ -28,7 +28,7 @@ from limelight.inspection.maps import attention_map
 from limelight.inspection.model_map import inside, model_map
 from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.probe import probe
-from limelight.inspection.similar import Source, similar_words
+from limelight.inspection.similar import similar_words
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import eval_mode
@@ -277,11 +277,8 @@ class Explanation:
         texts = [line for line in dict.fromkeys(map(str.strip, lines)) if line not in ("", self.question.text.strip())]
         if not texts:
             raise UserError("there is no other sentence to search: paste some, one a line")
-        own, *others = (
-            Source(one.question.text, one.source)
-            for one in (self, *(Explanation(self.translator, replace(plain, text=text)) for text in texts))
-        )
-        return similar_words(self.model, self.tokenizers.source, own, word, others, layer)
+        ids = [self.source, *(Explanation(self.translator, replace(plain, text=text)).source for text in texts)]
+        return similar_words(self.model, self.tokenizers.source, [self.question.text, *texts], ids, layer, word)
 
     @property
     def _pair(self) -> Batch:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.inspection.heads import attentions
+from limelight.inspection.probe import attentions_of
 from limelight.models.cache import Cells
 from limelight.models.transformer.ssru import SSRU, SSRULayer
 from tests.models.helpers import make_model, transformer
@@ -77,7 +77,7 @@ def test_a_decoder_has_no_self_attention_and_carries_a_vector_for_each_layer(pos
     assert (model.encoder.rotary is None) == (positions != "rotary")
     assert model.decoder.rotary is None, "there is nothing to rotate"
     names = ["encoder.0.self", "encoder.1.self", "decoder.0.cross", "decoder.1.cross"]
-    assert list(attentions(model)) == names
+    assert list(attentions_of(model)) == names
     ids = torch.tensor([[3, 4, model.end_id]])
     with torch.inference_mode():
         state = model.start(model.encode(ids, ids >= 0), 2)
