@@ -38,12 +38,12 @@ def similar_words(
     if word >= len(first):
         raise UserError(f"the text has no word {word}; words count from 0")
     _, wanted = first[word]
-    found = []
+    found = list[dict[str, Any]]()
     for text, words in zip(texts[1:], others, strict=True):
         for number, (label, state) in enumerate(words):
             if "role" not in label:
-                size = max(np.linalg.norm(state) * np.linalg.norm(wanted), 1e-12)
-                cosine = float(state @ wanted / size)
+                size = float(np.linalg.norm(state) * np.linalg.norm(wanted))
+                cosine = float(state @ wanted) / max(size, 1e-12)
                 found.append({"text": text, "number": number, "label": label, "cosine": cosine})
     return sorted(found, key=lambda each: -each["cosine"])[:MOST]
 
