@@ -20,9 +20,6 @@ from limelight.decoding.request import Hypothesis, Request
 from limelight.formats.unit import Unit
 from limelight.text.protectors import Role
 
-AT_ONCE = 64
-"""Sentences of a text whose requests are made at a time."""
-
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 
@@ -62,21 +59,29 @@ class Job(Generic[Found, Result]):
     """
 
     def __init__(self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result]) -> None:
-        self.result: Result | None = None
         self.error: Exception | None = None
         """Why there is no result."""
         self._coming, self._join, self._lock = enumerate(sentences), join, Lock()
         self._ready: deque[Ask] = deque()
         self._running: dict[int, Steps[Found]] = {}
         self._found: dict[int, Found] = {}
+        self._result: Result | None = None
         self._count, self._all_begun = 0, False
         with self._lock:
-            self._begin()
+            self._begin(1)
 
     @property
     def done(self) -> bool:
-        """Whether there is a result or an error."""
-        return self.error is not None or self.result is not None
+        """Whether there is an error, or a result can be made."""
+        return self.error is not None or (self._all_begun and not self._running)
+
+    @property
+    def result(self) -> Result | None:
+        """The result, which is made when it is asked for first: that of a long text takes time. None until it is done,
+        and with an error."""
+        if self._result is None and self.done and self.error is None:
+            self._result = self._join(self.found)
+        return self._result
 
     @property
     def count(self) -> int:
@@ -93,8 +98,7 @@ class Job(Generic[Found, Result]):
     def take(self, most: int) -> list[Ask]:
         """At most so many requests that have not been taken yet."""
         with self._lock:
-            if not self._ready and not self.done:
-                self._begin()
+            self._begin(most)
             return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
 
     def receive(self, ask: Ask, found: list[Hypothesis]) -> Ask | None:
@@ -108,8 +112,8 @@ class Job(Generic[Found, Result]):
             with self._lock:
                 del self._running[ask.sentence]
                 self._found[ask.sentence] = end.value
-                if not self._running and not self._ready:
-                    self._begin()
+                if not self._running:
+                    self._begin(1)
         except Exception as error:
             self.fail(error)
         return None
@@ -119,10 +123,10 @@ class Job(Generic[Found, Result]):
         self.error = error
         self._ready.clear()
 
-    def _begin(self) -> None:
-        """Begin further sentences; without any, the result is made."""
+    def _begin(self, most: int) -> None:
+        """Begin further sentences, until so many requests are ready."""
         try:
-            while len(self._ready) < AT_ONCE and not self._all_begun:
+            while len(self._ready) < most and not (self._all_begun or self.error):
                 number, steps = next(self._coming, (-1, None))
                 if steps is None:
                     self._all_begun = True
@@ -132,7 +136,5 @@ class Job(Generic[Found, Result]):
                     self._running[number] = steps
                 except StopIteration as end:
                     self._found[number] = end.value
-            if self._all_begun and not self._running:
-                self.result = self._join(self.found)
         except Exception as error:
             self.fail(error)

@@ -45,15 +45,12 @@ class TextJob(Job[Translations, Translation]):
             return work.sentences(self.found) or ([self.result] if self.result and self.result.source.strip() else [])
         return [_with_tags(work.result, unit) for work, unit in zip(self._works, self._text.units, strict=True)]
 
-    @property
-    def beginning(self) -> str:
-        """The text without tags, as far as its sentences have translations."""
-        if self.result is not None:
-            return self.result.text
-        return self._works[0].beginning(self.found) if self._works else ""
+    def beginning(self, found: Sequence[Translations]) -> str:
+        """The text without tags, as far as these translations of its first sentences."""
+        return self._works[0].beginning(found)
 
     def _steps(self, codec: Codec, options: Options) -> Iterator[Steps[Translations]]:
-        """Those of all sentences. Units are planned when their turn comes."""
+        """Those of all sentences, once all texts are planned."""
         text, texts = self._text, [self._text]
         if text.units is not None:
             codes = (tuple((code.role, code.name) for code in unit.codes) for unit in text.units)
@@ -61,7 +58,8 @@ class TextJob(Job[Translations, Translation]):
             texts = [Text(unit.text, number, "", each) for number, (unit, each) in numbered]
         for each in texts:
             self._works.append(_Work(codec, each, options))
-            yield from self._works[-1].steps()
+        for work in self._works:
+            yield from work.steps()
 
     def _join(self, found: Sequence[Translations]) -> Translation:
         coming, units = iter(found), self._text.units

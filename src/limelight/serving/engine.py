@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -28,6 +28,7 @@ from limelight.pipelines.explain_text import explain_filled, explain_written, te
 from limelight.pipelines.generator import Growth, TextGenerator
 from limelight.pipelines.job import Text
 from limelight.pipelines.scheduler import Ended, Scheduler
+from limelight.pipelines.sentence import Translations
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
@@ -37,7 +38,6 @@ from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
 from limelight.tokens.marked import knows_marks
 
-Given = TypeVar("Given")
 AS_JSON = TypeAdapter[Any](Any, config=ConfigDict(ser_json_inf_nan="null"))
 """Makes values of JSON; a number that JSON does not have becomes null."""
 DETECTED = 1000
@@ -46,6 +46,8 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
+PLANNED = "planned"
+"""The kind of the task that the thread for long texts gives an engine when it has made the jobs of a request."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -54,7 +56,7 @@ class Engine:
     """The loop of an engine. `send` is called with each report."""
 
     def __init__(self, send: ReportCallback) -> None:
-        self.send = send
+        self.send, self._inbox = send, Inbox()
 
     @property
     def busy(self) -> bool:
@@ -63,6 +65,7 @@ class Engine:
 
     def run(self, inbox: Inbox) -> None:
         """Work until None comes as a task: what is running then is left."""
+        self._inbox = inbox
         while True:
             while not self.busy or not inbox.empty():
                 given = inbox.get()[0]["task"]
@@ -77,24 +80,27 @@ class Engine:
                     self.guarded(task.id, self.take, task)
             self.step()
 
+    def give(self, task: Task) -> None:
+        """Add a task, from any thread."""
+        self._inbox.put(({"task": task}, b""))
+
     def done(self, task: int, value: Any) -> None:
         """Report the result of a task."""
         self.send(Report(task, "done", AS_JSON.dump_python(value, mode="json")))
 
-    def guarded(self, task: int, work: Callable[[Given], None], given: Given) -> None:
-        """Do some work for a task; an error ends it."""
+    def guarded(self, task: int, work: Callable[..., None], *given: Any) -> None:
+        """Do some work for a task, in any thread; an error ends it."""
         try:
-            work(given)
-        except FormatError as error:
-            self.cancel(task)
-            place = f" in line {error.line}" if error.line else ""
-            self.send(Report(task, "refused", f"the tags of the text cannot be read{place}: {error.reason}"))
-        except UserError as error:
-            self.cancel(task)
-            self.send(Report(task, "refused", str(error)))
+            work(*given)
         except Exception as error:
-            self.cancel(task)
-            self.send(Report(task, "failed", f"the model could not translate this text ({type(error).__name__})"))
+            self.give(Task(task, "cancel"))
+            if isinstance(error, FormatError):
+                place = f" in line {error.line}" if error.line else ""
+                self.send(Report(task, "refused", f"the tags of the text cannot be read{place}: {error.reason}"))
+            elif isinstance(error, UserError):
+                self.send(Report(task, "refused", str(error)))
+            else:
+                self.send(Report(task, "failed", f"the model could not translate this text ({type(error).__name__})"))
 
     def take(self, task: Task) -> None:
         """Begin with a task."""
@@ -118,14 +124,14 @@ class Request:
 
     task: Task
     jobs: list[TextJob] = field(default_factory=list)
-    """Those that have begun."""
+    """Those of its texts, once these are planned."""
     shown: dict[int, int | None] = field(default_factory=dict)
     """Number of sentences of each text that were reported; None for a whole text."""
 
 
 class TranslationEngine(Engine):
-    """Translates, and explains translations. Explanations and long answers take up to seconds, so each have a thread of
-    their own.
+    """Translates, and explains translations. Explanations take seconds, and so may the plan and the answer of a long
+    text: a thread has the explanations, another one the long texts.
 
     Args:
         detector: tells the language of texts; None for a model with a single source language.
@@ -146,7 +152,7 @@ class TranslationEngine(Engine):
         self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
-        self._aside, self._answering = ThreadPoolExecutor(1, "explanations"), ThreadPoolExecutor(1, "answers")
+        self._explaining, self._aside = ThreadPoolExecutor(1, "explanations"), ThreadPoolExecutor(1, "long texts")
 
     @property
     def busy(self) -> bool:
@@ -154,22 +160,33 @@ class TranslationEngine(Engine):
 
     def run(self, inbox: Inbox) -> None:
         """See `Engine.run`."""
-        with self._aside, self._answering, eval_mode(self._translator.searched):
+        with self._explaining, self._aside, eval_mode(self._translator.searched):
             super().run(inbox)
 
     def take(self, task: Task) -> None:
         if task.kind == "translate":
-            self._begin(task)
+            request = self._requests[task.id] = Request(task)
+            self._do(task, self._plan, request)
+        elif task.kind == PLANNED:
+            if request := self._requests.get(task.id):
+                self._scheduler.submit(task.id, request.jobs, long=_is_long(request.task))
         elif task.kind == "detect":
-            self.done(task.id, [self._detected(text) for text in task.texts])
+            self._do(task, self._detect, task)
         elif task.kind in ANSWERS or task.kind == "snapshots":
-            self._aside.submit(self.guarded, task.id, self._explain, task)
+            self._explaining.submit(self.guarded, task.id, self._explain, task)
         else:
             raise UserError(f"this engine does not know how to {task.kind}")
 
     def cancel(self, task: int) -> None:
         self._requests.pop(task, None)
         self._scheduler.cancel(task)
+
+    def _do(self, task: Task, work: Callable[..., None], *given: Any) -> None:
+        """Do some work of a task: of a long one in a thread, so that others do not wait."""
+        if _is_long(task):
+            self._aside.submit(self.guarded, task.id, work, *given)
+        else:
+            self.guarded(task.id, work, *given)
 
     def step(self) -> None:
         one = self._translator
@@ -180,14 +197,16 @@ class TranslationEngine(Engine):
         ended = self._scheduler.step()
         for request in list(self._requests.values()):
             if request.task.stream:
-                self.guarded(request.task.id, self._show, request)
+                self._show(request)
         for each in ended:
             self.guarded(each.number, self._ended, each)
 
     # ---- translation
 
-    def _begin(self, task: Task) -> None:
-        options, one = dict(task.options), self._translator
+    def _plan(self, request: Request) -> None:
+        """Make the jobs of a request."""
+        task, one = request.task, self._translator
+        options = dict(task.options)
         tags, codes, prefix = options.pop("tags", None), options.pop("codes", ()), options.pop("prefix", "")
         number, texts = options.pop("first", 1), list[Text]()
         for text, coded in zip(task.texts, codes or [()] * len(task.texts), strict=True):
@@ -200,14 +219,8 @@ class TranslationEngine(Engine):
             options["sampling"] = Sampling(**sampling)
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
-        request = self._requests[task.id] = Request(task)
-        jobs = self._jobs(request, texts, one.options(**options))
-        self._scheduler.submit(task.id, jobs, long=sum(map(len, task.texts)) > LONG)
-
-    def _jobs(self, request: Request, texts: Sequence[Text], options: Any) -> Iterator[TextJob]:
-        for job in self._translator.jobs(texts, options):
-            request.jobs.append(job)
-            yield job
+        request.jobs = list(one.jobs(texts, one.options(**options)))
+        self.give(Task(task.id, PLANNED))
 
     def _ended(self, ended: Ended) -> None:
         request = self._requests.get(ended.number)
@@ -215,10 +228,7 @@ class TranslationEngine(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            if sum(map(len, request.task.texts)) > LONG:
-                self._answering.submit(self.guarded, ended.number, self._answer, request)
-            else:
-                self._answer(request)
+            self._do(request.task, self._answer, request)
         elif ended.job.error is not None:
             raise ended.job.error
 
@@ -229,10 +239,15 @@ class TranslationEngine(Engine):
         """Report the finished sentences of each text, in their order."""
         for place, job in enumerate(request.jobs):
             before = request.shown.get(place, 0)
-            if before is None or (job.result is None and (job.count - before) * GROWTH <= before):
+            if before is None or job.error or not (job.done or (job.count - before) * GROWTH > before):
                 continue
-            request.shown[place] = None if job.result is not None else job.count
-            self.send(Report(request.task.id, "partial", [place, job.beginning]))
+            request.shown[place] = None if job.done else job.count
+            self._do(request.task, self._partial, request, place, job.found)
+
+    def _partial(self, request: Request, place: int, found: Sequence[Translations]) -> None:
+        job = request.jobs[place]
+        text = job.result.text if job.result is not None else job.beginning(found)
+        self.send(Report(request.task.id, "partial", [place, text]))
 
     # ---- glossaries and memories
 
@@ -253,6 +268,9 @@ class TranslationEngine(Engine):
         return TranslationMemory(index for memory in every for index in memory.indexes)
 
     # ---- languages and explanations
+
+    def _detect(self, task: Task) -> None:
+        self.done(task.id, [self._detected(text) for text in task.texts])
 
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first: those of the model, and one that it does not know if the
@@ -282,6 +300,10 @@ class TranslationEngine(Engine):
         except (UserError, OSError):
             pass  # its message would have a path
         raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read")
+
+
+def _is_long(task: Task) -> bool:
+    return sum(map(len, task.texts)) > LONG
 
 
 @lru_cache(MAX_OPEN)

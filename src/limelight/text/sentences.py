@@ -131,7 +131,7 @@ def _segmented(text: str, language: str) -> list[str]:
 
 NO_BREAK = re.compile(r"(?<=[^\s(\u2018\u201c\u2039\u00ab])[\u00a0\u202f\u2007](?=\w)")
 """A no-break space before a word, which is a space for a model."""
-_NO_BREAK_BETWEEN = re.compile(r"(\S+)([\u00a0\u202f\u2007])(?=(\S+))")
+_NO_BREAK_BETWEEN = re.compile(r"(?<!\S)(\S++)([\u00a0\u202f\u2007])(?=(\S+))")
 
 
 def with_no_breaks(source: str, output: str) -> str:
