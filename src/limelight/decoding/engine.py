@@ -7,9 +7,10 @@ request depends only on the request itself.
 """
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +26,11 @@ from limelight.errors import UserError
 from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
 
+ASIDE = 128
+"""Source tokens above which a request begins in another thread, if the engine has one: the encoder takes time that
+grows with their square."""
+POLL_SECONDS = 0.002
+"""How long a step waits for requests that begin there, if there are no others."""
 FREE_SHARE = 4
 """Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
 
@@ -59,14 +65,33 @@ class Outcome(NamedTuple):
     """Why it failed."""
 
 
+class AtOnce(Executor):
+    """Does work in the thread that submits it."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """The result or the error."""
+        future = Future[Any]()
+        try:
+            future.set_result(work(*given, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
 class Lane:
     """The requests of one kind that are being decoded."""
 
-    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, utf8: Utf8 | None) -> None:
-        self.model, self.width, self._short = model, kind.width, short
+    def __init__(
+        self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, utf8: Utf8 | None, aside: Executor
+    ) -> None:
+        self.model, self.width, self._short, self._aside = model, kind.width, short, aside
         self.search = search_for(model, kind.width, utf8)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
+        self._coming = list[tuple[Sequence[Entry], Future[State]]]()
+        """Requests that have not begun yet, with their state."""
+        self._canceled = set[int]()
+        """Those of them that are not wanted any more."""
         self._slots = 0
         """Number of slots."""
         self._output, self._device = Output(model.project), device_of(model)
@@ -75,7 +100,9 @@ class Lane:
     @property
     def load(self) -> tuple[int, int]:
         """The number of requests, and the number of tokens of the longest source."""
-        return len(self.entries), max([1, *(len(entry.request.source) for entry in self.entries.values())])
+        coming = [entry for entries, _ in self._coming for entry in entries]
+        sources = [len(entry.request.source) for entry in (*self.entries.values(), *coming)]
+        return len(sources), max([1, *sources])
 
     def step(self, joining: Sequence[Entry]) -> list[Outcome]:
         """Admit requests and take one step with all; returns those that have just been decided or have failed.
@@ -83,32 +110,50 @@ class Lane:
         A request whose source cannot be encoded, or whose log-probabilities are NaN, fails alone. Any other exception
         invalidates the state of the lane, and all its requests fail.
         """
-        outcomes: list[Outcome] = []
-        fresh = None
+        if joining:
+            requests = [entry.request for entry in joining]
+            executor = self._aside if max(len(request.source) for request in requests) > ASIDE else AtOnce()
+            self._coming.append((joining, executor.submit(self._begun, requests)))
+        if not self.entries:
+            wait([fresh for _, fresh in self._coming[:1]], POLL_SECONDS)
+        coming, self._coming = self._coming, []
+        outcomes, joined = list[Outcome](), list[tuple[Sequence[Entry], State]]()
+        for entries, fresh in coming:
+            if not fresh.done():
+                self._coming.append((entries, fresh))
+                continue
+            try:
+                joined.append((entries, fresh.result()))
+            except Exception as error:
+                outcomes += [Outcome(entry.id, [], error) for entry in entries if entry.id not in self._canceled]
         try:
-            fresh = self._begun([entry.request for entry in joining]) if joining else None
-        except Exception as error:
-            outcomes, joining = [Outcome(entry.id, [], error) for entry in joining], ()
-        try:
-            self._leave_out_free(len(joining))
-            if fresh is not None:
-                self._admit(joining, fresh)
+            self._leave_out_free(sum(len(entries) for entries, _ in joined))
+            for entries, state in joined:
+                self._admit(entries, state)
             return outcomes + self._advance()
         except Exception as error:
-            lost = sorted({entry.id for entry in (*self.entries.values(), *joining)})
+            lost = {entry.id for entry in (*self.entries.values(), *(each for some, _ in joined for each in some))}
             self.entries = {}
-            return outcomes + [Outcome(number, [], error) for number in lost]
+            return outcomes + [Outcome(number, [], error) for number in sorted(lost - self._canceled)]
 
-    def cancel(self, slot: int) -> None:
-        """Release the slot of a request; it has no outcome."""
-        self.search.open[slot] = False
-        self._release([slot])
+    def cancel(self, number: int) -> bool:
+        """Release the slot of a request, which has no outcome; returns whether it is here."""
+        for slot, entry in self.entries.items():
+            if entry.id == number:
+                self.search.open[slot] = False
+                self._release([slot])
+                return True
+        if any(entry.id == number for entries, _ in self._coming for entry in entries):
+            self._canceled.add(number)
+            return True
+        return False
 
     @property
     def _free(self) -> list[int]:
         """The free slots."""
         return [slot for slot in range(self._slots) if slot not in self.entries]
 
+    @torch.inference_mode()
     def _begun(self, requests: Sequence[Request]) -> State:
         """The state of requests before their first step."""
         source, valid = pad_rows([request.source for request in requests], self.model.source_padding)
@@ -129,6 +174,10 @@ class Lane:
             self._state = fresh
         else:
             self._state = self._state.admit(fresh, torch.from_numpy(slots).to(self._device))
+        for entry in joining:
+            if entry.id in self._canceled:
+                self._canceled.remove(entry.id)
+                self.cancel(entry.id)
 
     def _advance(self) -> list[Outcome]:
         """One step of all requests; the decided and the failed ones release their slots."""
@@ -221,6 +270,7 @@ class Engine:
             wait, in order of arrival.
         short: projection onto shortlists; without it requests must not have any.
         utf8: the byte tokens of the vocabulary, which then form valid UTF-8.
+        aside: encodes long sources, while others are decoded. By default they wait.
     """
 
     def __init__(
@@ -230,8 +280,10 @@ class Engine:
         batch_tokens: int = BATCH_TOKENS,
         short: ShortOutput | None = None,
         utf8: Utf8 | None = None,
+        aside: Executor | None = None,
     ) -> None:
         self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
+        self._aside = aside or AtOnce()
         self._device = device_of(model).type
         self._longest = longest_sequence(model)
         self._is_byte = np.zeros(model.target_padding + 1, dtype=np.bool_)
@@ -289,10 +341,11 @@ class Engine:
         for entry in self._joining():
             joining.setdefault(entry.kind, []).append(entry)
         for kind in dict.fromkeys([*self._lanes, *joining]):
-            lane = self._lanes.get(kind) or Lane(self.model, kind, self._short if kind.listed else None, self._utf8)
+            short = self._short if kind.listed else None
+            lane = self._lanes.get(kind) or Lane(self.model, kind, short, self._utf8, self._aside)
             self._lanes[kind] = lane
             outcomes += lane.step(joining.get(kind, ()))
-            if not lane.entries:
+            if not lane.load[0]:
                 del self._lanes[kind]
         return outcomes
 
@@ -307,11 +360,9 @@ class Engine:
                 if entry.id == number:
                     queue.remove(entry)
                     return True
-        if found := self._find(number):
-            lane, slot = found
-            lane.cancel(slot)
-            self._lanes = {kind: each for kind, each in self._lanes.items() if each.entries}
-        return found is not None
+        is_active = any(lane.cancel(number) for lane in self._lanes.values())
+        self._lanes = {kind: lane for kind, lane in self._lanes.items() if lane.load[0]}
+        return is_active
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
         """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
