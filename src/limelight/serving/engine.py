@@ -170,8 +170,8 @@ class TranslationEngine(Engine):
 
     def take(self, task: Task) -> None:
         if task.kind == "translate":
-            request = self._requests[task.id] = Request(task)
-            self._do(task, self._plan, request)
+            self._requests[task.id] = Request(task)
+            self._do(task, self._plan, self._requests[task.id])
         elif task.kind == PLANNED:
             if request := self._requests.get(task.id):
                 self._scheduler.submit(task.id, request.jobs, long=_is_long(request.task))
