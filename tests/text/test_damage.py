@@ -30,6 +30,7 @@ def test_text_in_another_encoding_is_damaged(language: str, encoding: str) -> No
 def test_lost_characters_are_damage() -> None:
     assert encoding_damage("sch\ufffdn")
     assert encoding_damage("Die Br?cke ist gr??er")
+    assert encoding_damage("犬" * 200_000) == ""  # minutes in quadratic time
 
 
 @pytest.mark.parametrize(

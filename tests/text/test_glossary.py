@@ -6,7 +6,15 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats.glossaries import read_glossary, read_rows
-from limelight.text.glossary import Glossary, Term, find_terms, find_used, unused_terms, whole_term
+from limelight.text.glossary import (
+    Glossary,
+    Term,
+    find_terms,
+    find_used,
+    unused_terms,
+    whole_term,
+    without_added_sentences,
+)
 
 GLOSSARY = Glossary(
     [Term("bank", "Ufer"), Term("river bank", "Flussufer"),
@@ -95,7 +103,8 @@ def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, s
         ("a.tsv", "!\tx", "no words"),
         ("a.tsv", "x" * 300 + "\ty", "more than 200"),
         ("a.pdf", "x", "a glossary is"),
-        ("a.tsv", "a\t\U000f0001", "characters"),
+        ("a.tsv", "a\t\U000f0001", "private-use characters"),
+        ("a.tsv", "a\t | ", "no words"),
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -127,3 +136,18 @@ def test_a_text_that_is_a_term_is_its_target() -> None:
     glossary = Glossary([Term("cancel", "abbrechen|Abbruch")], "en")
     assert whole_term("Cancel", find_terms("Cancel", glossary)) == "Abbrechen"
     assert whole_term("Cancel it", find_terms("Cancel it", glossary)) == ""
+    padded = Glossary([Term("cancel", "| abbrechen | Abbruch")], "en")
+    assert whole_term("Cancel", find_terms("Cancel", padded)) == "Abbrechen"
+
+
+def test_the_longest_term_of_a_long_text_is_found_also_in_another_form() -> None:
+    glossary = Glossary([Term("banks", "Bänke"), Term("bank of the river", "Ufer")], "en")
+    matches = glossary.find("the banks of the river " * 20_000)  # minutes in quadratic time
+    assert [match.term.target for match in matches] == ["Ufer"] * 20_000
+
+
+def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> None:
+    assert without_added_sentences("他来了。我走了。他。", "He came. I left.", ("en", "zh")) == "他来了。我走了。"
+    assert (
+        without_added_sentences("- Das Haus ist alt. Gebäude.", "- It is old.", ("en", "de")) == "- Das Haus ist alt."
+    )

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from limelight.text import sentences
-from limelight.text.sentences import split_sentences
+from limelight.text.sentences import split_sentences, with_no_breaks
 
 PARTS = [
     "Hello there.",
@@ -110,3 +110,12 @@ def test_sentences_are_joined_as_the_script_of_the_translation_wants() -> None:
     assert parts[0].join(parts[1].texts) == english
     assert parts[1].join(parts[0].texts) == chinese
     assert [each.join(each.texts) for each in parts] == [chinese, english]
+
+
+def test_no_break_spaces_come_back_between_the_same_words() -> None:
+    source = "10\u00a0km to C:\\a\u00a0\\data, or 20\u202f%"
+    assert (
+        with_no_breaks(source, "C:\\a \\data, 10 km, 20 %, 210 km")
+        == "C:\\a\u00a0\\data, 10\u00a0km, 20\u202f%, 210 km"
+    )
+    assert with_no_breaks("a" * 200_000, "b") == "b"  # minutes in quadratic time

@@ -168,6 +168,14 @@ def test_spaces_beside_spans(source: str, output: str, text: str) -> None:
     assert restore(marked(output), protect(source, DEFAULT)[1])[0] == text
 
 
+@pytest.mark.parametrize("piece", ["{x} a ", "<a>", "</b>x", "<a></b>", "<b>a"])
+def test_the_work_for_many_spans_grows_with_their_number(piece: str) -> None:
+    """In quadratic time some of these would need a minute."""
+    text = piece * (100_000 // len(piece))
+    marked_text, spans = protect(text + "</a>" * 1000, DEFAULT)
+    assert restore(marked_text, spans) == (text + "</a>" * 1000, ())
+
+
 def test_marked_text_gets_further_placeholders_and_keeps_its_own_and_its_terms() -> None:
     term = annotated("dog 5", "Köter 7")
     text = f"{placeholder(1)} the {term} saw 3 and 4 {placeholder(0)}"

@@ -26,9 +26,9 @@ _SIGNS = (
     ),
     re.compile(f"(?:[\u00c4\u00c5\u00d0\u00d1\u00ce\u00cf\u00d7\u00d8\u00d9][{_LATER}]){{2,}}"),
     re.compile("\ufffd|[\u0080-\u0084\u0086-\u009f]"),
-    re.compile(r"(?<=[^\W\d_])\?{1,2}(?=[a-zà-ÿ]{2})(?<!=)"),
+    re.compile(r"(?<=[^\W\d_])\?{1,2}(?=[a-zà-ÿ]{2})"),
 )
-_ADDRESS = re.compile(r"\S*(?:://|www\.|[=&/]\w*\?|\?\w+=)\S*")
+_ADDRESS = re.compile(r"(?<!\S)\S*(?:://|www\.|[=&/]\w*\?|\?\w+=)\S*")
 
 
 def encoding_damage(text: str) -> str:

@@ -101,19 +101,18 @@ class Glossary:
 
     def __init__(self, terms: Iterable[Term], source_lang: str = "") -> None:
         """Raises `UserError` for a term that is empty, too long, or contains marks."""
-        self.terms = tuple(dict.fromkeys(terms))
+        self.terms = tuple(dict.fromkeys(Term(term.source, _bare_forms(term.target)) for term in terms))
         self.source_lang = source_lang
         self._endings = Endings(source_lang)
         self._by_first = defaultdict[str, list[tuple[list[str], Term]]](list)
         for term in self.terms:
             words = words_of(term.source.translate(_TYPOGRAPHIC))
-            if not words or not term.target.strip():
+            if not (words and term.target):
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
-                raise UserError(f"the term {shown(term.source, 40)!r} has more than {MAX_CHARACTERS} characters")
+                limit = f"{MAX_CHARACTERS} characters, or private-use characters"
+                raise UserError(f"the term {shown(term.source, 40)!r} has more than {limit}")
             self._by_first[words[0].casefold()].append((words, term))
-        for several in self._by_first.values():
-            several.sort(key=lambda each: -len(each[0]))
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -123,29 +122,32 @@ class Glossary:
         an ending of the language; words that are in capitals in a term have to be in capitals in the text."""
         text = text.translate(_TYPOGRAPHIC)
         words = word_spans(text)
-        matches, start = list[Match](), 0
-        while start < len(words):
-            match = self._at(text, words[start:])
-            if match is None:
-                start += 1
-            else:
+        matches, end = list[Match](), 0
+        for number, (begin, _) in enumerate(words):
+            if begin >= end and (match := self._begun_by(text, words, number)):
                 matches.append(match)
-                start += sum(begin < match.end for begin, _ in words[start:])
+                end = match.end
         return matches
 
-    def _at(self, text: str, words: Sequence[tuple[int, int]]) -> Match | None:
-        """The term that begins with the first of some words of a text."""
-        for first in self._endings.bases(text[slice(*words[0])]):
-            for several, term in self._by_first.get(first, ()):
-                spans = words[: len(several)]
-                words_of_text = (text[begin:end] for begin, end in spans)
-                if (
-                    len(spans) == len(several)
-                    and all(map(self._endings.is_form, words_of_text, several))
-                    and _adjoin(text, spans)
-                ):
-                    return Match(spans[0][0], spans[-1][1], term)
+    def _begun_by(self, text: str, words: Sequence[tuple[int, int]], number: int) -> Match | None:
+        """The longest term that begins with this word of a text."""
+        bases = self._endings.bases(text[slice(*words[number])])
+        candidates = [candidate for base in bases for candidate in self._by_first.get(base, ())]
+        for term_words, term in sorted(candidates, key=lambda candidate: -len(candidate[0])):
+            spans = words[number : number + len(term_words)]
+            words_of_text = [text[begin:end] for begin, end in spans]
+            if (
+                len(spans) == len(term_words)
+                and all(map(self._endings.is_form, words_of_text, term_words))
+                and _adjoin(text, spans)
+            ):
+                return Match(spans[0][0], spans[-1][1], term)
         return None
+
+
+def _bare_forms(target: str) -> str:
+    """The forms of a target term without white space around them; an empty form is none."""
+    return "|".join(filter(None, map(str.strip, target.split("|"))))
 
 
 def _adjoin(text: str, words: Sequence[tuple[int, int]]) -> bool:
@@ -219,7 +221,8 @@ def without_added_sentences(translation: str, source: str, direction: tuple[str,
     """The translation up to as many sentences as its source has. A search that has to contain a term which the model
     would hardly say puts it there: `Das Haus ist alt. Gebäude.`"""
     count = len(split_sentences(source, direction[0]).texts)
-    return " ".join(split_sentences(translation, direction[1]).texts[:count])
+    sentences = split_sentences(translation, direction[1])
+    return "".join(gap + text for gap, text in zip(sentences.gaps, sentences.texts[:count], strict=False))
 
 
 def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ weights. A text without spans and terms is a plan of plain sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
@@ -83,7 +83,8 @@ class Plan(NamedTuple):
             if is_message and translated is not None:
                 text = _QUOTING.sub("''", text)
             if not self.is_plain:
-                text = _of_text(text, source.numbers) if source.numbers else without_marks(text)
+                numbers = source.numbers
+                text = renumbered(text, numbers, text_placeholder) if numbers else without_marks(text)
             sentences.append(source.prefix + text + source.suffix)
         joined, failed = self.gaps.join(sentences), tuple[int, ...]()
         if self.spans is not None:
@@ -105,14 +106,15 @@ def plan_text(
 
     Tags are removed from the model's input and placed by attention weights. Sentences that do not fit are divided.
     """
-    if not (protectors and find_spans(text, protectors)) and not (glossary and glossary.find(text)):
+    has_terms = glossary is not None and bool(glossary.find(text))
+    marked, spans = protect(text, protectors) if protectors or has_terms else (text, ())
+    if not (spans or has_terms):
         gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
         return Plan(text, gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
 
     def has_room(text: str) -> bool:
         return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
 
-    marked, spans = protect(text, protectors)
     gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
     sentences = (_sentence(sentence, spans) for sentence in gaps.texts)
     return Plan(
@@ -129,14 +131,10 @@ def without_spans(text: str, protectors: Sequence[Protector]) -> str:
     return " ".join([*parts, text[position:]])
 
 
-def renumbered(text: str, numbers: Sequence[int]) -> str:
-    """A marked text whose placeholders have these numbers instead of 0, 1, 2..."""
-    return PLACEHOLDER.sub(lambda match: placeholder(numbers[mark_number(match[0])]), text)
-
-
-def _of_text(text: str, numbers: Sequence[int]) -> str:
-    """A sentence with the placeholders of the whole text, where its spans have these numbers."""
-    return PLACEHOLDER.sub(lambda match: text_placeholder(numbers[mark_number(match[0])]), text)
+def renumbered(text: str, numbers: Sequence[int], mark: Callable[[int], str] = placeholder) -> str:
+    """A marked text whose placeholders have these numbers instead of 0, 1, 2...: those of a sentence, or with
+    `text_placeholder` those of a whole text."""
+    return PLACEHOLDER.sub(lambda match: mark(numbers[mark_number(match[0])]), text)
 
 
 def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span]) -> tuple[str, dict[int, int]]:

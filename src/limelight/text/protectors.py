@@ -115,7 +115,6 @@ _SUFFIX = (
     "jpeg jpg js json jsx lock log lua md mo mp3 mp4 odt pdf php pl png po pot ppt pptx ps1 py rb rpm rs rst scss sh "
     "so sql svg tar tex tgz toml ts tsv tsx ttf txt vue wav webp xhtml xls xlsx xml yaml yml zip"
 )
-_PATH = re.compile(r"[/\\]|\.[a-z]")
 _PATH = re.compile(
     r"(?<![\w.:/\\@-])(?:"
     r"[A-Za-z]:\\(?:[\w.()~ -]{1,100}\\)*[\w.()~-]*[\w)~-]\\?"  # C:\Windows\x.txt
@@ -357,11 +356,9 @@ def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protec
 def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
     """The spans of a protector that do not overlap others, such as terms of a glossary: tuples of begin, end, ..."""
 
-    def find(text: str) -> Iterator[Found]:
-        kept = [span[:2] for span in spans(text)]
-        for candidate in protector.find(text):
-            if not any(begin < candidate.end and candidate.begin < end for begin, end in kept):
-                yield candidate
+    def find(text: str) -> Iterable[Found]:
+        covered = {position for begin, end, *_ in spans(text) for position in range(begin, end)}
+        return (span for span in protector.find(text) if covered.isdisjoint(range(span.begin, span.end)))
 
     return protector._replace(find=find)
 

@@ -131,14 +131,15 @@ def _segmented(text: str, language: str) -> list[str]:
 
 NO_BREAK = re.compile(r"(?<=[^\s(\u2018\u201c\u2039\u00ab])[\u00a0\u202f\u2007](?=\w)")
 """A no-break space before a word, which is a space for a model."""
-_NO_BREAK_BETWEEN = re.compile(r"(?<!\S)(\S++)([\u00a0\u202f\u2007])(?=(\S+))")
+_NO_BREAK_BETWEEN = re.compile(r"(?<!\S)(\S++)[\u00a0\u202f\u2007](?=(\S++))")
 
 
 def with_no_breaks(source: str, output: str) -> str:
     """A translation with the no-break spaces of its source between the same words."""
     for match in _NO_BREAK_BETWEEN.finditer(source):
-        words = rf"(?<!\w){re.escape(match[1])} {re.escape(match[3])}(?!\w)"
-        output = re.sub(words, f"{match[1]}{match[2]}{match[3]}", output, count=1)
+        words = f"{match[1]} {match[2]}"
+        if words in output and (same := re.search(rf"(?<!\w){re.escape(words)}(?!\w)", output)):
+            output = output[: same.start()] + match[0] + match[2] + output[same.end() :]
     return output
 
 
@@ -197,9 +198,9 @@ def _cut(text: str) -> tuple[int, int]:
     """The end of the first part of a text, and the begin of the second one: near its middle, with punctuation at the
     end of the first part if there is any within a quarter of the text, else at the nearest white space."""
     size, middle = len(text), len(text) // 2
+    first, last = size - len(text.lstrip()), len(text.rstrip())
     for pattern, begin, end in ((_CLAUSE, size // 4, size - size // 4), (_SPACES, 0, size)):
-        places = [match.end() for match in pattern.finditer(text, begin, end)]
-        places = [position for position in places if text[:position].strip() and text[position:].strip()]
+        places = [match.end() for match in pattern.finditer(text, begin, end) if first < match.end() < last]
         if places:
             cut = min(places, key=lambda position: abs(position - middle))
             return len(text[:cut].rstrip()), size - len(text[cut:].lstrip())

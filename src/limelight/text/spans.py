@@ -10,6 +10,7 @@ well-formed ones are reported.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -103,22 +104,24 @@ def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
 
     Spaces around a span become as in the source if the adjacent character is of the same kind.
     """
-    order = dict[int, str]()
+    order = dict[int, None]()
 
     def once(match: re.Match[str]) -> str:
         number = mark_number(match[0])
         if number >= len(spans) or number in order:
             return ""
-        order[number] = match[0]
+        order[number] = None
         return match[0]
 
     text = MARK.sub(once, marked)
     if len(order) < len(MARK.findall(marked)):  # one of the two spaces around a removed mark
         text = re.sub(" {2,}", " ", text)
-    for number, mark in order.items():
-        text = _spaced(text, mark, spans[number])
+    parts = ["", *re.split(f"({MARK.pattern})", text), ""]  # texts and, at even indexes, marks
+    for index, number in enumerate(order, start=1):
+        _space(parts, 2 * index, spans[number])
+    parts[2:-1:2] = [spans[number].text for number in order]
     failed = {*range(len(spans))} - order.keys() | {*find_misplaced(list(order), spans)}
-    return MARK.sub(lambda match: spans[mark_number(match[0])].text, text), tuple(sorted(failed))
+    return "".join(parts), tuple(sorted(failed))
 
 
 def _collapsed(text: str, spans: Sequence[Found]) -> list[Found]:
@@ -152,26 +155,28 @@ def _empty_element(spans: Sequence[Found]) -> int | None:
 
 def _partners(spans: Sequence[Found]) -> list[int]:
     """The number of the other tag of each pair; -1 for other spans."""
-    partners, opened = [-1] * len(spans), list[int]()
+    partners, opened, names = [-1] * len(spans), list[int](), Counter[str]()
     for number, span in enumerate(spans):
         if span.role == "open":
             opened.append(number)
-        elif span.role == "close" and any(spans[other].name == span.name for other in opened):
-            while spans[opened[-1]].name != span.name:
-                opened.pop()
-            partners[number] = opened.pop()
-            partners[partners[number]] = number
+            names[span.name] += 1
+        while span.role == "close" and names[span.name] and partners[number] < 0:
+            last = opened.pop()
+            names[spans[last].name] -= 1
+            if spans[last].name == span.name:
+                partners[number], partners[last] = last, number
     return partners
 
 
-def _spaced(text: str, mark: str, span: Span) -> str:
-    """The text with the spaces beside a mark as they were in the source."""
-    left, mark, right = text.partition(mark)
+def _space(parts: list[str], index: int, span: Span) -> None:
+    """Make the spaces beside the mark at this index as they were in the source."""
+    before, left, _, right, after = parts[index - 2 : index + 3]
     if span.role == "space":
         left, right = left.rstrip(" " * (span.left != " ")), right.lstrip(" " * (span.right != " "))
-        return left + mark + right
-    left = _beside(left[::-1], span.left, inner=span.role == "close")[::-1]
-    return left + mark + _beside(right, span.right, inner=span.role == "open")
+    else:
+        left = _beside((before + left)[::-1], span.left, inner=span.role == "close")[::-1].removeprefix(before)
+        right = _beside(right + after, span.right, inner=span.role == "open").removesuffix(after)
+    parts[index - 1], parts[index + 1] = left, right
 
 
 def _beside(text: str, was: str, *, inner: bool) -> str:
@@ -203,7 +208,8 @@ def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ..
 def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int], set[int]]:
     """For each span the tag that opens the innermost pair around it, or -1; and the opening tags of complete pairs that
     cross others. A tag whose partner is in another sentence is around all that follows or precedes it."""
-    complete = {number for number in order if spans[number].partner in order}
+    kept = {*order}
+    complete = {number for number in order if spans[number].partner in kept}
     opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]
     parents, crossed = dict[int, int](), set[int]()
     for number in order:
@@ -211,7 +217,7 @@ def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int
         if (
             role == "close"
             and number in complete
-            and [other for other in opened if other in complete][-1:] != [partner]
+            and next((other for other in reversed(opened) if other in complete), None) != partner
         ):
             crossed.add(partner)
             opened = [other for other in opened if other != partner]
