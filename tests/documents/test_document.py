@@ -30,7 +30,6 @@ FILES = {
     ".xlf": "<xliff version='1.2'><file><body><trans-unit id='1'><source>one two</source></trans-unit></body></file>"
     "</xliff>",
     ".xliff": "<xliff version='2.0'><file><unit><segment><source>one two</source></segment></unit></file></xliff>",
-    ".ts": "<TS><context><message><source>one two</source></message></context></TS>",
 }  # fmt: skip
 FILES |= dict.fromkeys((".sdlxliff", ".mqxliff"), FILES[".xlf"])
 XML = '<w:document xmlns:w="x"><w:p><w:r><w:t>one two</w:t></w:r></w:p></w:document>'
@@ -87,12 +86,20 @@ def wrong_size() -> bytes:
     return data[: place + 24] + b"\x09\0\0\0" + data[place + 28 :]
 
 
+def damaged_picture() -> bytes:
+    """Which is copied when the file is written."""
+    data = bytearray(docx({"media/a.png": "picture" * 100}))
+    data[data.index(b"media/a.png") + 20] ^= 255
+    return bytes(data)
+
+
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
         ("a.docx", b"no zip", "not a valid DOCX file"),
         ("a.docx", docx()[:-40], "not a valid DOCX file"),
         ("a.docx", bomb(), "bytes from"),
+        ("a.docx", damaged_picture(), "damaged"),
         ("a.docx", wrong_size(), "not well-formed|another size|damaged"),
         ("a.po", b"nonsense", "a.po:1: not a line"),
         ("a.json", b"[" * 100_000, "levels"),

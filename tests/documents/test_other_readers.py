@@ -1,6 +1,6 @@
-"""Translated files, opened by other programs: gettext, Qt, LibreOffice, python-docx, parsers of the formats.
+"""Translated files, opened by other programs: gettext, LibreOffice, python-docx, parsers of the formats.
 
-The translation is in capitals. Programs that are not there are skipped; `apt-get install gettext qttools5-dev-tools
+The translation is in capitals. Programs that are not there are skipped; `apt-get install gettext
 libreoffice-writer-nogui` brings them.
 """
 
@@ -75,24 +75,6 @@ def test_gettext_takes_a_catalog(target: str, forms: str, tmp_path: Path) -> Non
         "msgfmt", "--check-format", "--check-header", "--use-fuzzy", "--statistics", "-o", tmp_path / "a.mo", new
     )
     assert said.endswith("0 translated messages, 3 fuzzy translations.\n") or "3 translated messages" in said
-
-
-@pytest.mark.parametrize("target", ["de", "pl", "ja"])
-def test_qt_takes_a_file(target: str, tmp_path: Path) -> None:
-    text = (
-        '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1">\n<context>\n<name>A</name>\n'
-        '<message><source>a &amp; %1</source><translation type="unfinished"></translation></message>\n'
-        '<message numerus="yes"><source>%n file(s)</source>\n<translation type="unfinished">\n'
-        "<numerusform></numerusform>\n</translation></message>\n</context>\n</TS>\n"
-    )
-    new = translated(tmp_path, "a.ts", text, target)
-    said = run("lrelease", new, "-qm", tmp_path / "a.qm")
-    assert "Generated 2 translation(s)" in said
-    assert "warning" not in said.lower()
-    back = tmp_path / "back.ts"
-    run("lconvert", "-i", new, "-o", back)  # by the forms of the language, too many or too few are not kept
-    count = {"de": 2, "pl": 3, "ja": 1}[target]
-    assert back.read_text().count("<numerusform>") == new.read_text().count("<numerusform>") == count
 
 
 def word_file(path: Path) -> Path:

@@ -48,6 +48,19 @@ def test_a_word_is_text(text: str) -> None:
     assert texts(json.dumps([text]), ".json") == texts(f"a: {json.dumps(text)}", ".yaml") == [text]
 
 
+def test_a_long_value_is_read_in_time() -> None:
+    assert texts(json.dumps(["data:image/png;base64," + "a/b+" * 50_000 + "="]), ".json") == []
+
+
+@pytest.mark.parametrize("suffix", [".json", ".yaml", ".html", ".txt"])
+def test_private_characters_stay(suffix: str) -> None:
+    before, after = {".json": ('["', '"]'), ".yaml": ("a: ", ""), ".html": ('<img alt="', '">'), ".txt": ("", "")}[
+        suffix
+    ]
+    text = f"{before}a \U000f1005 b{after}"
+    assert translated(text, suffix) == text.replace("a \U000f1005 b", "A \U000f1005 B")
+
+
 @pytest.mark.parametrize(
     "text",
     ["btn_open", "x1", "onClick", "img/a.png", "/usr/bin", "https://a.org", "a@b.org", "app.title", "#fff", "v2.0"],
@@ -64,6 +77,9 @@ def test_other_letters_are_escaped_where_the_file_does() -> None:
 def test_messages_of_chrome_and_flutter() -> None:
     text = '{"name": {"message": "my app", "description": "no text", "placeholders": {"x": {"content": "no no"}}}}'
     assert texts(text, ".json") == ["my app"]
+    both = {name: {"message": "my app", "description": "no text"} for name in map(str, range(20_000))}
+    assert len(texts(json.dumps(both), ".json")) == 20_000  # in time
+    assert len(texts('{"en": {"message": "Message", "send": "Send"}}', ".json")) == 2
     assert texts('{"hello": "hello there", "@hello": {"description": "no text"}}', ".arb") == ["hello there"]
 
 
@@ -104,7 +120,9 @@ def test_styles_of_yaml() -> None:
             assert after[key].upper() == value.upper()
 
 
-@pytest.mark.parametrize("text", ["a: b", "- no", "x # y", "'q'", "yes", "{a}", "key: [b", "%d x", "@a", "a\nb", " x "])
+@pytest.mark.parametrize(
+    "text", ["a: b", "- no", "x # y", "'q'", "yes", "{a}", "key: [b", "%d x", "@a", "!!timestamp x", "a\nb", " x "]
+)
 def test_a_plain_value_is_quoted_where_it_must_be(text: str) -> None:
     (unit,) = units_of("key: old text\n", ".yaml")
     (change,) = unit.write(text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.formats.plurals import forms_of_language, forms_of_qt, plural_form
+from limelight.formats.plurals import forms_of_language, plural_form
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,3 @@ def test_what_is_no_expression(expression: str) -> None:
 def test_forms_of_a_language(language: str, forms: tuple[int, int]) -> None:
     assert forms_of_language(language)[:2] == forms
     assert forms_of_language("xx") is forms_of_language("") is None
-
-
-def test_qt_counts_otherwise() -> None:
-    assert [forms_of_qt(code)[:2] for code in ("hu", "tr", "mk", "de")] == [(1, -1), (1, -1), (3, 0), (2, 0)]

@@ -59,3 +59,7 @@ def test_strings_over_several_lines_and_escapes() -> None:
     text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
     assert texts(text, ".po") == ['a "b"\nc\td\n']
     assert translated(text, ".po").endswith('msgstr ""\n"A \\"B\\"\\n"\n"C\\tD\\n"\n')
+
+
+def test_flags_of_an_obsolete_entry_are_not_those_of_the_next() -> None:
+    assert texts(HEAD + '#, fuzzy\n#~ msgid "a"\n#~ msgstr "b"\n\nmsgid "c"\nmsgstr "d"\n', ".po") == []

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from limelight.errors import UserError
 from limelight.formats import read_pairs
+from limelight.formats.opening import refuse_to_translate
 from tests.formats.files import qt, read, write
 
 
@@ -36,3 +38,9 @@ def test_plain_text_in_tsonga_may_have_the_same_ending(tmp_path: Path) -> None:
     assert [(pair.source, pair.target) for pair in read_pairs(files)] == [("a", "b")]
     assert [(pair.source, pair.target) for pair in read_pairs(files[::-1])] == [("b", "a")]
     assert "t.ts:1: not well-formed XML" in read(files[1])[3]
+
+
+def test_it_is_not_translated_line_by_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="is a translation file of Qt, which is not translated as it is; save it as"):
+        refuse_to_translate(write(tmp_path, "a.ts", qt("")))
+    refuse_to_translate(write(tmp_path, "b.ts", "plain text in Tsonga\n"))

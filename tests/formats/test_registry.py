@@ -6,6 +6,7 @@ import pytest
 
 from limelight.formats.opening import DOCUMENT_SUFFIXES
 from limelight.formats.registry import DOCX, FORMATS, decode_file, is_document
+from limelight.formats.unit import FormatError
 
 
 def test_formats_are_named_in_one_more_place() -> None:
@@ -32,3 +33,9 @@ def test_encodings_are_kept(data: bytes, suffix: str, text: str | None) -> None:
     assert decoded.encode(decoded.text) == data
     assert text is None or decoded.text == text
     assert text is not None or "ä" in decoded.text
+
+
+@pytest.mark.parametrize("encoding", ["idna", "undefined", "punycode", "hex", "none"])
+def test_an_encoding_that_is_not_read(encoding: str) -> None:
+    with pytest.raises(FormatError, match=f"the encoding '{encoding}' is not read"):
+        decode_file(f'<meta charset="{encoding}"><p>a'.encode(), ".html")

@@ -96,6 +96,10 @@ def test_a_file_without_languages_is_taken_as_it_stands() -> None:
     assert read(segments, "de", "en") == read(segments) == [("a", "b")]
 
 
+def test_long_runs_of_spaces_are_read_in_time() -> None:
+    assert plain_text(["a" + " " * 500_000 + "b \n c"]) == "a" + " " * 500_000 + "b c"
+
+
 def test_codes_are_removed_and_line_ends_become_spaces() -> None:
     code, bold, end = Code(""), Code("", "open"), Code("", "close")
     assert plain_text(["one", code, "two", code, "."]) == "one two."

@@ -80,3 +80,8 @@ def test_any_translation_is_divided_among_all_cues(parts: list[str]) -> None:
 def test_a_cue_without_a_blank_line_before_it_is_a_cue(number: str) -> None:
     text = f"WEBVTT\n\n00:01.000 --> 00:02.000\none.\n{number}00:02.000 --> 00:03.000\ntwo.\n"
     assert translated(text, ".vtt") == text.replace("one.", "ONE.").replace("two.", "TWO.")
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000, f"{'1' * 5000}:00:00,000 --> 00:00:01,000\none.\n"])
+def test_long_numbers_are_no_times_and_are_read_in_time(text: str) -> None:
+    assert len(texts(text, ".srt")) <= 1

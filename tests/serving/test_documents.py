@@ -58,8 +58,6 @@ SAMPLES = {
     ".yml": "a: the lamp hums\n",
     ".xlf": XLIFF % '<trans-unit id="1"><source>the <g id="1">lamp</g> hums</source></trans-unit>',
     ".xliff": XLIFF % '<trans-unit id="1"><source>the lamp hums</source></trans-unit>',
-    ".ts": '<!DOCTYPE TS><TS language="de"><context><name>a</name><message><source>the lamp</source>'
-    '<translation type="unfinished"></translation></message></context></TS>',
 }
 SAMPLES |= dict.fromkeys((".sdlxliff", ".mqxliff"), SAMPLES[".xlf"])
 

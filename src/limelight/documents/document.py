@@ -100,38 +100,41 @@ def read_document(data: bytes, name: str, options: Options, *, unpacked: int = M
 
 
 def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:
-    """The texts of a zip file. Raises `FormatError` for one that is damaged, or that would fill the memory."""
-    parts = list[Part]()
+    """The texts of a DOCX file. Raises `FormatError` for a damaged one, or one that would fill the memory."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-            size = sum(info.file_size for info in infos)
-            if len(infos) > MAX_MEMBERS or size > unpacked:
-                most = f"at most {MAX_MEMBERS:,} of {unpacked:,} are read"
-                raise FormatError(f"{len(infos):,} files of {size:,} bytes in it; {most}")
-            for info in infos:
-                if PARTS.fullmatch(info.filename):
-                    parts.append(_docx_part(archive, info))
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        contents = _unzipped(data, unpacked)
+    except (FormatError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file may raise errors of zipfile, zlib, lzma and others
         fault = "not a valid DOCX file: it is not a zip archive, or it is damaged"
         raise FormatError(f"{fault} ({shown(str(error), 80)})") from None
-    if not any(part.name == "word/document.xml" for part in parts):
+    if "word/document.xml" not in contents:
         raise FormatError("no DOCX file: it has no word/document.xml")
+    parts = list[Part]()
+    for name, content in contents.items():
+        try:
+            decoded = decode_file(content, DOCX)
+            parts.append(Part(name, decoded, docx_units(decoded.text)))
+        except FormatError as error:
+            raise FormatError(f"{name}: {error.reason}", error.line) from None
     return tuple(parts)
 
 
-def _docx_part(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Part:
-    if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):
-        raise FormatError(f"{info.filename}: {info.file_size:,} bytes from {info.compress_size:,}")
-    with archive.open(info) as file:
-        content = file.read(info.file_size + 1)  # what the list says may be wrong
-    if len(content) != info.file_size:
-        raise FormatError(f"{info.filename}: another size than the file says")
-    try:
-        decoded = decode_file(content, DOCX)
-        return Part(info.filename, decoded, docx_units(decoded.text))
-    except FormatError as error:
-        raise FormatError(f"{info.filename}: {error.reason}", error.line) from None
+def _unzipped(data: bytes, unpacked: int) -> dict[str, bytes]:
+    """The contents of the members with text. All members are tested, as they are copied when the file is written."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        infos = archive.infolist()
+        size = sum(info.file_size for info in infos)
+        if len(infos) > MAX_MEMBERS or size > unpacked:
+            most = f"at most {MAX_MEMBERS:,} of {unpacked:,} are read"
+            raise FormatError(f"{len(infos):,} files of {size:,} bytes in it; {most}")
+        texts = [info for info in infos if PARTS.fullmatch(info.filename)]
+        for info in texts:
+            if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):
+                raise FormatError(f"{info.filename}: {info.file_size:,} bytes from {info.compress_size:,}")
+        if damaged := archive.testzip():
+            raise zipfile.BadZipFile(damaged)
+        return {info.filename: archive.read(info) for info in texts}
 
 
 def _zipped(data: bytes, changed: dict[str, bytes]) -> bytes:

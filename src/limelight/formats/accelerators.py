@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from limelight.formats.unit import Code, Parts
 
@@ -16,12 +15,12 @@ _LETTER = re.compile(r"[{%$][\w{(%.}$)]*|([^\W\d_])")
 _SHORT_CUT = re.compile(r"\t\S{1,30}\Z")
 
 
-def label_parts(text: str, escape: Callable[[str], str] = str) -> tuple[Parts, str]:
+def label_parts(text: str) -> tuple[Parts, str]:
     """A label without the sign of its accelerator, and with its short cut as a code: `&Print` and `\\tCtrl+P`; and the
     letter behind the sign."""
     match = _SHORT_CUT.search(text)
     label, letter = without_accelerator(text[: match.start()] if match else text)
-    return [label, Code(escape(match[0]))] if match else [label], letter
+    return [label, Code(match[0])] if match else [label], letter
 
 
 def without_accelerator(text: str) -> tuple[str, str]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
 from limelight.errors import shown
-from limelight.formats.unit import FormatError, Kept, Splice, Unit, has_words, line_at, make_unit, with_first
+from limelight.formats.unit import FormatError, Kept, Splice, Unit, has_words, line_at, text_unit, with_first
 
 MAX_DEPTH = 100
+MAX_NAME = 200
+"""Characters of a value that are compared with `_NAME`."""
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]')
+_CHROME = {"message", "description", "placeholders"}
+"""Keys of an entry of Chrome."""
+_TEXT_TAG = "tag:yaml.org,2002:str"
 _PROPERTIES = re.compile(r"(?:[&!]\S*\s+)+")
 _NAME = re.compile(
     r"\w*_[\w./:@-]*|[a-z]+\d*[A-Z]\w*"  # snake_case, camelCase
@@ -27,50 +32,54 @@ _NAME = re.compile(
 
 
 class _String(NamedTuple):
-    """A string value, or a key."""
+    """A string value, or a key at the top of the file."""
 
-    path: tuple[str, ...]
-    """The keys around it."""
     value: str
     begin: int
     end: int
     write: Callable[[str], str]
+    is_note: bool = False
+    """Whether it is for translators or programs."""
+
+    def splices(self, new: str) -> list[Splice]:
+        """Replace it by a new value."""
+        return [Splice(self.begin, self.end, self.write(new))]
 
 
 def json_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
-    """The strings of a catalog. Of entries with a `message` (Chrome) only that; in ARB files nothing under `@keys`.
-    A top-level key that is the source language is renamed to the target language. `kept` gets all other strings.
+    """The strings of a catalog. Of files of Chrome only the messages; in ARB files nothing under
+    `@keys`. A top-level key that is the source language is renamed to the target language. `kept` gets all other
+    strings.
 
     Raises `FormatError` for invalid JSON.
     """
     try:
-        json.loads(text)
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise FormatError(f"not valid JSON at column {error.colno}", error.lineno) from None
     except (RecursionError, ValueError):
         raise FormatError("not valid JSON: too many levels, or a number of too many digits") from None
+    is_chrome = isinstance(content, dict) and all(
+        isinstance(entry, dict) and {"message"} <= entry.keys() <= _CHROME for entry in content.values()
+    )
     write = json.dumps if "\\u" in text and text.isascii() else json_string
     strings, keys, path = list[_String](), list[_String](), list[str]()
     for match in _TOKEN.finditer(text):
         if match[1] is None:
-            path = [*path, ""] if match[0] in "{[" else path[:-1]
+            if match[0] in "]}":
+                path.pop()
+            else:
+                path.append("")
             if len(path) > MAX_DEPTH:
                 raise FormatError(f"more than {MAX_DEPTH} levels", line_at(text, match.start()))
             continue
-        entry = _String(tuple(path), json.loads(match[1], strict=False), *match.span(1), write)
-        (keys if match[2] else strings).append(entry)
-        if match[2]:
-            path[-1] = entry.value
-    messages = {string.path[:-1] for string in strings if string.path[-1:] == ("message",)}
-
-    def is_note(path: tuple[str, ...]) -> bool:
-        described = (
-            bool(messages) and path[-1] != "message" and any(path[: len(message)] == message for message in messages)
-        )
-        return described or any(key.startswith("@") for key in path)
-
-    notes = {string for string in strings if is_note(string.path)}
-    return _units(text, strings, notes, kept, (key for key in keys if len(key.path) == 1), (source, target))
+        value, is_key = json.loads(match[1]), bool(match[2])
+        if is_key:
+            path[-1] = value
+        is_note = (is_chrome and path[1:] != ["message"]) or any(key.startswith("@") for key in path)
+        if not is_key or len(path) == 1:
+            (keys if is_key else strings).append(_String(value, *match.span(1), write, is_note))
+    return _units(text, strings, keys, (source, target), kept)
 
 
 def yaml_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
@@ -87,48 +96,43 @@ def yaml_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Un
         raise FormatError(f"not valid YAML: {shown(str(error))}") from None
     strings, keys, seen = list[_String](), list[_String](), set[int]()
 
-    def walk(node: Any, path: tuple[str, ...]) -> None:
-        if node is None or id(node) in seen or len(path) > MAX_DEPTH:
+    def walk(node: yaml.Node | None, depth: int) -> None:
+        if node is None or id(node) in seen or depth > MAX_DEPTH:
             return
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.style is None and not path:
-                    keys.append(_String(path, key.value, key.start_mark.index, key.end_mark.index, str))
-                walk(value, (*path, ""))
+                if isinstance(key, yaml.ScalarNode) and key.style is None and depth == 0:
+                    keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, str))
+                walk(value, depth + 1)
         elif isinstance(node, yaml.SequenceNode):
             for value in node.value:
-                walk(value, (*path, ""))
-        elif node.tag == "tag:yaml.org,2002:str":
+                walk(value, depth + 1)
+        elif node.tag == _TEXT_TAG:
             begin, end = node.start_mark.index, node.end_mark.index
             properties = _PROPERTIES.match(text, begin, end)
             begin = properties.end() if properties else begin
-            strings.append(_String(path, node.value, begin, end, partial(_scalar, text[begin:end], node.style)))
+            strings.append(_String(node.value, begin, end, partial(_scalar, text[begin:end], node.style)))
 
     for document in documents:
-        walk(document, ())
-    return _units(text, strings, set(), kept, keys, (source, target))
+        walk(document, 0)
+    return _units(text, strings, keys, (source, target), kept)
 
 
 def _units(
-    text: str, strings: list[_String], notes: set[_String], kept: list[Kept], top: Iterable[_String],
-    languages: tuple[str, str],
-) -> list[Unit]:  # fmt: skip
+    text: str, strings: Sequence[_String], keys: Sequence[_String], languages: tuple[str, str], kept: list[Kept]
+) -> list[Unit]:
     """The units; the first one also renames the only key at the top if it is the source language."""
-
-    def splice(string: _String, new: str) -> list[Splice]:
-        return [Splice(string.begin, string.end, string.write(new))]
-
     units = list[Unit]()
-    for entry in strings:
-        line = line_at(text, entry.begin)
-        if entry not in notes and has_words(entry.value) and not _NAME.fullmatch(entry.value):
-            units.append(make_unit([entry.value], partial(splice, entry), line))
-        elif entry.value:
-            kept.append(Kept(line, entry.value))
-    names = list(top)
-    if len(names) == 1 and all(languages) and names[0].value.lower() == languages[0].lower():
-        return with_first(units, splice(names[0], languages[1]))
+    for string in strings:
+        line = line_at(text, string.begin)
+        is_name = string.is_note or _NAME.fullmatch(string.value, 0, MAX_NAME)
+        if has_words(string.value) and not is_name:
+            units.append(text_unit(string.value, string.splices, line))
+        elif string.value:
+            kept.append(Kept(line, string.value))
+    if len(keys) == 1 and all(languages) and keys[0].value.lower() == languages[0].lower():
+        return with_first(units, keys[0].splices(languages[1]))
     return units
 
 
@@ -143,7 +147,8 @@ def _scalar(raw: str, style: str | None, new: str) -> str:
         return _block(raw, new)
     written = new if style is None else "'" + new.replace("'", "''") + "'" if style == "'" else json_string(new)
     try:
-        is_same = "\n" not in written and yaml.safe_load(f"[{written}]") == [new]
+        [read] = yaml.compose(f"[{written}]", Loader=yaml.SafeLoader).value
+        is_same = "\n" not in written and (read.tag, read.value) == (_TEXT_TAG, new)
     except (yaml.YAMLError, ValueError):
         is_same = False
     return written if is_same else json_string(new)

@@ -10,7 +10,18 @@ from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Role, Splice, Unit, has_words, line_at, make_unit, parts_of, with_first
+from limelight.formats.unit import (
+    Code,
+    Role,
+    Splice,
+    Unit,
+    has_words,
+    line_at,
+    make_unit,
+    parts_of,
+    text_unit,
+    with_first,
+)
 from limelight.formats.xml import Element, escape_xml, parse_xml
 
 INLINE = frozenset(
@@ -148,7 +159,8 @@ class _Reader:
             tag, last = self.tags[number], self._closing(number)
             if not self.xml:
                 yield from self._attributes(tag)
-            if tag.name == "svg" and last > number and not self.xml:
+            is_picture = tag.name == "svg" and last > number and not self.xml
+            if is_picture and numbers.stop == len(self.tags):  # pictures inside pictures are left out
                 yield from self._units(range(number + 1, last), tag.end, self.tags[last].begin)
             if not self._is_inline(number):
                 yield from self._block(range(first, number), begin, tag.begin)
@@ -225,7 +237,7 @@ class _Reader:
         for value in map(tag.where, names):
             if value and has_words(value[0]):
                 raw, begin, end = value
-                yield make_unit([unescape(raw)], partial(self._write, begin, end), line_at(self.text, begin))
+                yield text_unit(unescape(raw), partial(self._write, begin, end), line_at(self.text, begin))
 
     def _write(self, begin: int, end: int, new: str) -> list[Splice]:
         """The value of an attribute, in the quotes that it has, or in new ones."""

@@ -44,7 +44,7 @@ SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
 """Suffixes of files whose segments name their languages."""
 DOCUMENT_SUFFIXES = (
     *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
-    *(".yml", *XLIFF, ".ts"),
+    *(".yml", *XLIFF),
 )
 """Suffixes of files that are translated as documents (`formats/`), and not line by line."""
 ROWS = (".parquet", ".arrow")
@@ -149,10 +149,11 @@ def refuse_name(path: Path, suffix: str) -> None:
 
 def refuse_to_translate(path: Path) -> None:
     """Raise `UserError` for a file whose format is not translated, with what to give instead."""
-    suffix = text_suffix(path)
-    if suffix in _BY_SUFFIX and suffix not in DOCUMENT_SUFFIXES:
-        remedy = "save it as a Word document (.docx), or its text, or a column of it, as plain text with the same lines"
-        raise UserError(f"{path}: is {_BY_SUFFIX[suffix]}, which is not translated as it is; {remedy}")
+    kind = kind_of(path)
+    description = "a translation file of Qt" if kind == ".ts" else _BY_SUFFIX.get(kind)
+    if description and kind not in DOCUMENT_SUFFIXES:
+        remedy = "save it as Word (.docx) or XLIFF, or its text, or a column of it, as plain text with the same lines"
+        raise UserError(f"{path}: is {description}, which is not translated as it is; {remedy}")
 
 
 def open_text(path: str | Path) -> BufferedReader:

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from limelight.formats.unit import Splice, Unit, has_words, line_at, make_unit, splice
+from limelight.formats.unit import Splice, Unit, has_words, line_at, splice, text_unit
 
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
@@ -48,7 +48,7 @@ def _unit(text: str, lines: Sequence[re.Match[str]]) -> Unit:
             new = text[lines[0].end() : lines[1].start()].join(wrapped)
         yield Splice(begin, end, new)
 
-    return make_unit([_joined(lines)], write, line_at(text, begin))
+    return text_unit(_joined(lines), write, line_at(text, begin))
 
 
 def _paragraphs(text: str) -> Iterator[list[re.Match[str]]]:

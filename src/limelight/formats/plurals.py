@@ -34,10 +34,6 @@ _BY_LANGUAGE = {code: rule for rule, codes in _RULES.items() for code in codes.s
 """The rules that gettext's `msginit` writes."""
 
 
-_QT = {"fa": 1, "hu": 1, "mk": 3, "tr": 1}
-"""Where Qt has another number of forms, as `lupdate` writes them."""
-
-
 class PluralForms(NamedTuple):
     """The forms of a language."""
 
@@ -67,12 +63,6 @@ def forms_of_language(language: str) -> PluralForms | None:
     code = language.lower().replace("_", "-").partition("@")[0]
     rule = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(normal_code(code.partition("-")[0]))
     return forms_of_header(rule) if rule else None
-
-
-def forms_of_qt(language: str) -> PluralForms | None:
-    """The forms that Qt uses, which has its own rules for some languages; None if the code is unknown."""
-    forms, own = forms_of_language(language), _QT.get(normal_code(language))
-    return forms if own is None else PluralForms(own, 0 if own > 1 else -1)
 
 
 def plural_form(expression: str, number: int) -> int:

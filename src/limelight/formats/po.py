@@ -104,6 +104,8 @@ def entries(lines: Iterable[str]) -> Iterator[Entry]:
             entry = Entry()
         if content.startswith("#,"):
             entry.flags.append((begin, end, content[2:]))
+        elif content.startswith("#~"):
+            entry.flags.clear()  # they belong to the obsolete entry
         elif content and not content.startswith("#"):
             entry.add(content, begin, end, number)
     yield _whole(entry)

@@ -15,7 +15,6 @@ from limelight.formats.markdown import markdown_units
 from limelight.formats.opening import XLIFF
 from limelight.formats.plain import text_units
 from limelight.formats.po import charset, po_units
-from limelight.formats.qt import qt_units
 from limelight.formats.subtitles import subtitle_units
 from limelight.formats.unit import FormatError, Kept, Unit
 from limelight.formats.xliff import xliff_units
@@ -40,11 +39,10 @@ FORMATS: dict[str, tuple[str, Parse]] = {
     **dict.fromkeys((".json", ".arb"), ("text", lambda text, to, kept: json_units(text, to.source, to.target, kept))),
     **dict.fromkeys((".yaml", ".yml"), ("text", lambda text, to, kept: yaml_units(text, to.source, to.target, kept))),
     **dict.fromkeys(XLIFF, ("xml", lambda text, to, _: xliff_units(text, to.target, everything=to.everything))),
-    ".ts": ("xml", lambda text, to, _: qt_units(text, to.target, everything=to.everything)),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
-BOTH_SIDES = (".po", ".pot", *XLIFF, ".ts")
+BOTH_SIDES = (".po", ".pot", *XLIFF)
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
@@ -103,8 +101,8 @@ def decode_file(data: bytes, suffix: str) -> Decoded:
         line = content.count(b"\n", 0, error.start) + 1
         fault = f"not valid {encoding.upper()} (byte 0x{content[error.start]:02x})"
         raise FormatError(f"{fault}; convert the file to UTF-8", line) from None
-    except LookupError:
-        raise FormatError(f"the encoding {shown(encoding, 40)!r} is not known; convert the file to UTF-8") from None
+    except (LookupError, UnicodeError):
+        raise FormatError(f"the encoding {shown(encoding, 40)!r} is not read; convert the file to UTF-8") from None
     if "\0" in text:
         raise FormatError("no text: it has zero bytes", text.count("\n", 0, text.index("\0")) + 1)
     if not is_kept:

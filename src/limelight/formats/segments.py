@@ -25,7 +25,7 @@ MAX_LISTED = 20
 _REMOVED = "\0"
 """In place of a code that is removed."""
 _BETWEEN_WORDS = re.compile(rf"(?<=[^\W_]){_REMOVED}(?=[^\W_])")
-_LINE_ENDS = re.compile(r"[ \t\r\n]*[\t\r\n][ \t\r\n]*")
+_LINE_ENDS = re.compile(r"(?<! ) *[\t\r\n][ \t\r\n]*")
 
 
 class Variant(NamedTuple):

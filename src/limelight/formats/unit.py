@@ -123,6 +123,12 @@ def make_unit(
     return Unit(joined, tuple(codes), write, line, limits)
 
 
+def text_unit(text: str, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
+    """Make a unit from text without markup. Raises `FormatError` if it is too large."""
+    unit = make_unit([text], lambda new: write(with_codes(new, unit.codes)), line)
+    return unit
+
+
 def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
     """The units, where the first one also writes `splices`."""
     if not (units and splices):
