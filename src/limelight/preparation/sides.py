@@ -95,60 +95,44 @@ def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str
     """Check a sample of a corpus; `source` and `target` are the declared languages, empty if they are not known."""
     if not sample:
         return SideCheck()
-    texts = [pair.source for pair in sample], [pair.target for pair in sample]
-    if declared := _of_declared(texts, source, target):
-        words = sum(len(text.split()) for side in texts for text in side)
+    sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
+    if contradicted := _contradicted(sources, targets, source, target):
+        words = sum(len(text.split()) for text in (*sources, *targets))
         wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample))
-        return SideCheck([f"{name}: {declared}"], wrong=wrong, languages=(source, target))
-    languages = source or _recognized(texts[0]), target or _recognized(texts[1])
+        return SideCheck([f"{name}: {contradicted}"], wrong=wrong, languages=(source, target))
     findings, misaligned, measured = list[str](), list[Stretch](), ""
-    scores = score_pairs(*words_in(sample))
+    scores = score_pairs(sources, targets)
     if scores.known.sum() >= max(MIN_PAIRS, MIN_KNOWN * len(sample)):
         measured = f"{name}: {_fit(scores, slice(None))}"
-        for rows in stretches(evidence_of(scores), MIN_EVIDENCE):
+        for rows in _doubtful_stretches(scores):
             if fault := _fault(scores, rows):
                 findings.append(f"{name}: {_lines(sample, rows)} the sides do not belong together: {fault}")
                 misaligned.append(rows)
-    wrong = len({row for rows in misaligned for row in range(*rows)}) / len(sample)
+    wrong = sum(rows.end - rows.first for rows in misaligned) / len(sample)
+    languages = source or _recognized(sources), target or _recognized(targets)
     return SideCheck(findings, misaligned, measured, wrong, languages)
 
 
-def _of_declared(texts: tuple[list[str], list[str]], source: str, target: str) -> str:
-    """What is wrong if a side cannot be in its declared language."""
+def _contradicted(sources: Sequence[str], targets: Sequence[str], source: str, target: str) -> str:
+    """What is wrong if a side cannot be in its declared language; empty otherwise."""
     faults = [
         f"the {side} side, said to be {code}, {fault}"
-        for side, code, texts_of_side in (("source", source, texts[0]), ("target", target, texts[1]))
-        if code and (fault := contradiction(texts_of_side, code))
+        for side, code, texts in (("source", source, sources), ("target", target, targets))
+        if code and (fault := contradiction(texts, code))
     ]
     if not faults:
         return ""
-    swapped = len(faults) == 2 and not contradiction(texts[0], target) and not contradiction(texts[1], source)
+    swapped = len(faults) == 2 and not contradiction(sources, target) and not contradiction(targets, source)
     advice = "are the sides swapped?" if swapped else "give --source and --target as they are, or other files"
     return f"{'; '.join(faults)}; {advice}"
 
 
 def _recognized(texts: Sequence[str]) -> str:
     """The language of most of the texts; empty if uncertain."""
-    chunks = [texts[first : first + CHUNK_PAIRS] for first in range(0, len(texts), CHUNK_PAIRS)]
-    counts = Counter(filter(None, map(likely_language, chunks)))
+    languages = list(map(likely_language, chunks(iter(texts), CHUNK_PAIRS)))
+    counts = Counter(filter(None, languages))
     best, count = counts.most_common(1)[0] if counts else ("", 0)
-    return best if 2 * count > counts.total() >= MIN_DECIDED * len(chunks) else ""
-
-
-class Words(NamedTuple):
-    """The distinct words of each text of a side, as numbers."""
-
-    rows: list[Ids]
-    total: int
-
-
-def words_in(sample: Sequence[Pair]) -> tuple[Words, Words]:
-    """The words of both sides."""
-    sides = []
-    for texts in ([pair.source for pair in sample], [pair.target for pair in sample]):
-        rows, numbers = word_ids([word.lower()[:MAX_LETTERS] for word in words_of(text)[:MAX_WORDS]] for text in texts)
-        sides.append(Words(rows, len(numbers)))
-    return sides[0], sides[1]
+    return best if 2 * count > counts.total() >= MIN_DECIDED * len(languages) else ""
 
 
 class Scores(NamedTuple):
@@ -161,45 +145,51 @@ class Scores(NamedTuple):
     elsewhere: Numbers
     """Whether its own target fits better than one from elsewhere: 1, or 0.5 if equally well."""
     neighbors: Flags
-    """(pairs, 2): whether the target of the line before, or after, fits better than its own."""
+    """(2, pairs): whether the target of the line before, or after, fits better than its own."""
 
 
-def score_pairs(sources: Words, targets: Words) -> Scores:
-    """Score each pair."""
-    count = len(sources.rows)
-    own = np.arange(count)
-    lengths = np.array([len(row) for row in targets.rows])
-    order = np.lexsort((np.random.default_rng(0).random(count), lengths))
+def score_pairs(sources: Sequence[str], targets: Sequence[str]) -> Scores:
+    """Score each pair by what a lexicon of other pairs says of its words."""
+    (source_rows, source_words), (target_rows, target_words) = _words_in(sources), _words_in(targets)
+    count, sizes = len(target_rows), np.array([len(row) for row in target_rows])
+    rows = np.arange(count)
+    by_size = np.lexsort((np.random.default_rng(0).random(count), sizes))
     elsewhere = np.empty(count, dtype=np.int64)
-    elsewhere[order] = np.roll(order, 1)
-    others = [np.maximum(own - 1, 0), np.minimum(own + 1, count - 1), elsewhere]
-    scores = Scores(np.zeros(count, bool), np.zeros(count, bool), np.zeros(count), np.zeros((count, 2), bool))
-    both = np.array([bool(len(row)) for row in sources.rows]) & (lengths > 0)
+    elsewhere[by_size] = np.roll(by_size, 1)
+    candidates = rows, np.maximum(rows - 1, 0), np.minimum(rows + 1, count - 1), elsewhere
+    gains, known = np.zeros((len(candidates), count)), np.zeros(count, bool)
+    has_words = np.array([bool(len(row)) for row in source_rows]) & (sizes > 0)
     parts = PARTS_OF_FEW if count < FEW else PARTS
-    part = (own // BLOCK_PAIRS) % parts
-    for number in range(parts):
-        learned, tested = np.flatnonzero(both & (part != number)), np.flatnonzero(both & (part == number))
+    part_of = (rows // BLOCK_PAIRS) % parts
+    for part in range(parts):
+        learned, tested = np.flatnonzero(has_words & (part_of != part)), np.flatnonzero(has_words & (part_of == part))
         if not len(learned) or not len(tested):
             continue
-        pairs = [Pieces(sources.rows[row], targets.rows[row]) for row in learned]
-        lexicon = learn_lexicon(pairs, nothing=sources.total, classes=targets.total, iterations=ITERATIONS)
-        counts = np.bincount(np.concatenate([pair.target for pair in pairs]), minlength=targets.total)
+        pairs = [Pieces(source_rows[row], target_rows[row]) for row in learned]
+        lexicon = learn_lexicon(pairs, nothing=source_words, classes=target_words, iterations=ITERATIONS)
+        counts = np.bincount(np.concatenate([pair.target for pair in pairs]), minlength=target_words)
         shares = np.where(counts >= 2, counts / counts.sum(), 0.0)
-        mine, *rivals = (
-            _gains([Pieces(sources.rows[row], targets.rows[other[row]]) for row in tested], lexicon, shares)
-            for other in (own, *others)
-        )
-        best, worst = np.max(rivals, axis=0), np.min(rivals, axis=0)
-        words = np.array([shares[targets.rows[row]].any() for row in tested])
-        scores.good[tested] = mine >= best
-        scores.known[tested] = words & ((mine != best) | (mine != worst))
-        scores.elsewhere[tested] = np.sign(mine - rivals[2]) / 2 + 0.5
-        scores.neighbors[tested] = mine[:, None] < np.transpose(rivals[:2])
-    return scores
+        for number, targets_of in enumerate(candidates):
+            tried = [Pieces(source_rows[row], target_rows[targets_of[row]]) for row in tested]
+            gains[number, tested] = _mean_gains(tried, lexicon, shares)
+        known[tested] = [shares[target_rows[row]].any() for row in tested]
+    own, others = gains[0], gains[1:]
+    return Scores(
+        good=own >= others.max(axis=0),
+        known=known & (np.ptp(gains, axis=0) > 0),
+        elsewhere=np.sign(own - others[2]) / 2 + 0.5,
+        neighbors=others[:2] > own,
+    )
 
 
-def _gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Numbers:
-    """What the words of each target are worth with its source: the mean of those that have a share."""
+def _words_in(texts: Sequence[str]) -> tuple[list[Ids], int]:
+    """The distinct words of each text as numbers, and how many words there are."""
+    rows, numbers = word_ids([word.lower()[:MAX_LETTERS] for word in words_of(text)[:MAX_WORDS]] for text in texts)
+    return rows, len(numbers)
+
+
+def _mean_gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Numbers:
+    """For each pair the mean of what the words of its target are worth, of words that have a share."""
     owner = np.repeat(np.arange(len(pairs)), [len(pair.target) for pair in pairs])
     if not len(owner):
         return np.zeros(len(pairs))
@@ -214,25 +204,21 @@ def _gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Number
     return np.bincount(owner, gain, minlength=len(pairs)) / np.maximum(known, 1)
 
 
-def stretches(evidence: Numbers, least: float) -> Iterator[Stretch]:
-    """The disjoint stretches with the largest sums of evidence, each of at least `least`, the largest first."""
-    evidence = evidence.copy()
+def _doubtful_stretches(scores: Scores) -> Iterator[Stretch]:
+    """The disjoint stretches with the most evidence of wrong pairs, at least `MIN_EVIDENCE`, the largest first.
+
+    The evidence of a pair is the logarithm of the odds that it is wrong: of wrong pairs 30 % seem good, of others 80 %.
+    """
+    evidence = np.where(scores.known, np.where(scores.good, np.log(0.3 / 0.8), np.log(0.7 / 0.2)), 0.0)
     for _ in range(MAX_STRETCHES):
         sums = np.concatenate([[0.0], np.cumsum(evidence)])
         lowest = np.minimum.accumulate(sums)
-        gains = sums - lowest
-        end = int(gains.argmax())
-        if gains[end] < least or gains[end] <= 0:
+        end = int((sums - lowest).argmax())
+        if sums[end] - lowest[end] < MIN_EVIDENCE:
             return
         first = int(np.flatnonzero(sums[:end] == lowest[end])[-1])
         yield Stretch(first, end)
         evidence[first:end] = -1e6
-
-
-def evidence_of(scores: Scores) -> Numbers:
-    """The logarithm of the odds that a pair is wrong: of wrong pairs 30 % seem good, of others 80 %."""
-    odds = np.where(scores.good, np.log(0.3 / 0.8), np.log(0.7 / 0.2))
-    return np.where(scores.known, odds, 0.0)
 
 
 def _fit(scores: Scores, rows: slice) -> str:
@@ -242,17 +228,18 @@ def _fit(scores: Scores, rows: slice) -> str:
 
 def _fault(scores: Scores, rows: Stretch) -> str:
     """What is wrong with a stretch; empty if it is only unusual, such as many translations of the same sentence."""
-    known = scores.known[slice(*rows)]
-    elsewhere, neighbors = scores.elsewhere[slice(*rows)][known], scores.neighbors[slice(*rows)][known].mean(axis=0)
-    if elsewhere.mean() >= RANDOM and neighbors.max() <= SHIFTED:
-        return ""
-    cause = "was one side sorted, shuffled, or taken from another text?"
-    if neighbors.max() > SHIFTED:
-        where, side = ("before", "target") if neighbors[0] > neighbors[1] else ("after", "source")
+    known = rows.first + np.flatnonzero(scores.known[slice(*rows)])
+    before, after = scores.neighbors[:, known].mean(axis=1)
+    if max(before, after) > SHIFTED:
+        where, side = ("before", "target") if before > after else ("after", "source")
         cause = (
             f"the translation of each source is in the line {where} it: is a line of the {side} side missing, or one "
             "too many on the other side?"
         )
+    elif scores.elsewhere[known].mean() < RANDOM:
+        cause = "was one side sorted, shuffled, or taken from another text?"
+    else:
+        return ""
     return f"{_fit(scores, slice(*rows))}; {cause}"
 
 
