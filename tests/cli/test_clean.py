@@ -51,6 +51,12 @@ def test_each_fault_is_removed_for_its_reason(limelight: Limelight, tmp_path: Pa
     assert "clean-left-out.tsv" in ended.err
 
 
+def test_words_that_differ_in_vowel_signs_alone_are_different_words(limelight: Limelight, tmp_path: Path) -> None:
+    pairs = [("मेरा", "ကို"), ("मेरी", "ကာ"), ("मेरी!", " ကာ")]
+    ended = limelight("clean", write(tmp_path / "a.tsv", pairs), "-o", tmp_path / "b.tsv")
+    assert "2 of 3 pairs kept" in ended.err
+
+
 def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> None:
     for side, name in enumerate(("text.en", "text.de")):
         lines = [pair[side] for pair in (*GOOD, *FAULTY.values())]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.output import can_show, lines_to, show
+from limelight.cli.output import can_show, file_or_text, lines_to, show
 from limelight.errors import RunError, UserError
 
 
@@ -93,3 +93,9 @@ def test_no_standard_output_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         show("anything")
     with pytest.raises(UserError, match="standard output is closed"), lines_to(None):
         pytest.fail("there was nothing to write to")
+
+
+def test_a_text_of_the_command_line_that_is_not_utf8_is_refused() -> None:
+    for words in (("A \udcff dog", None), (None, "\udcff")):
+        with pytest.raises(UserError, match="is not valid UTF-8"):
+            file_or_text(*words)

@@ -58,6 +58,7 @@ def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     first = run(job_of(given, tmp_path / "out"))
     before = contents(tmp_path / "out")
     (tmp_path / "out" / "1" / "part-1.txt").unlink()
+    (tmp_path / "out" / "1" / "part-1.txt.skipped.jsonl").write_text("of other results")
     again = run(job_of(given, tmp_path / "out"))
     assert (again.former, again.new, again.counts) == (2, 40, first.counts)
     assert contents(tmp_path / "out") == before

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from limelight.config import RunConfig
+from limelight.config import Corpus, RunConfig
 from limelight.errors import RunError, UserError
-from limelight.preparation.kept import keep_pairs, keeps, kept_pairs
+from limelight.preparation.kept import keep_pairs, keeps, kept_pairs, validation_sentences
 from limelight.preparation.pairs import read_valid
 from limelight.text.pair import Pair
 from tests.training.helpers import go, last_weights, tiny_run, trace_of, with_training
@@ -75,6 +75,13 @@ def test_pairs_come_back_with_their_places(tmp_path: Path) -> None:
     pairs = [Pair("a \u2028 b", "ä", "x.tsv", 1), Pair('"', "\\", "x.tsv", 7)]
     keep_pairs(tmp_path, "valid-3", pairs, "f")
     assert kept_pairs(tmp_path, "valid-3") == pairs
+
+
+def test_short_sentences_are_offered_in_scripts_without_spaces_too(tmp_path: Path) -> None:
+    pairs = [Pair("A dog runs home.", "一只狗跑回家。"), Pair("Yes.", "是。"), Pair("word " * 15, "家" * 15)]
+    keep_pairs(tmp_path, "valid-0", pairs, "f")
+    corpora = [Corpus(files=("v.tsv",), source="en", target="zh")]
+    assert validation_sentences(tmp_path, corpora) == {"en": ["A dog runs home."], "zh": ["一只狗跑回家。"]}
 
 
 @pytest.mark.parametrize("damage", ["", "[]", '{"version": 9}', '{"version": 1, "pairs": [["a"]]}'])

@@ -49,7 +49,7 @@ class Making:
     search: options.Search
     machine: Machine
 
-    def found(self) -> tuple[list[str], list[RunConfig]]:
+    def models(self) -> tuple[list[str], list[RunConfig]]:
         """The models and their configurations."""
         return find_models(self.model, source=self.source, target=self.target, translates=bool(self.text))
 
@@ -65,7 +65,7 @@ class Making:
         self,
         groups: Mapping[Direction | None, Sequence[Part]],
         side: Literal["source", "target"],
-        options: Any,
+        search: Any,
         folders: list[str],
         config: RunConfig,
     ) -> None:
@@ -79,11 +79,11 @@ class Making:
         jobs = []
         for direction, parts in groups.items():
             output = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
-            jobs.append(Job(tuple(parts), output, side, direction, options, *limits, self.batch_tokens))
+            jobs.append(Job(tuple(parts), output, side, direction, search, *limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
-        loading = self.machine, self.precision
-        made_of = made_with(folders, *loading, shortlist=self.shortlist)
-        translator = open_translator(folders, *loading, shortlist=self.shortlist)
+        loaded = folders, self.machine, self.precision
+        made_of = made_with(*loaded, shortlist=self.shortlist)
+        translator = open_translator(*loaded, shortlist=self.shortlist)
         for job, survey in zip(jobs, surveys, strict=True):
             _write(job, survey, translator, made_of, quiet=self.quiet)
 
@@ -104,34 +104,31 @@ def distill(
     """
     if bool(train) == bool(making.text):
         raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
-    folders, configs = making.found()
+    folders, configs = making.models()
     groups = making.plain_text(configs[0]) if making.text else {}
     if train:
         from limelight.config import directions_of, find_direction, sides_of
         from limelight.corpus.synthesis import Part
 
         languages = making.source, making.target
-        for named, corpora_of_direction in by_direction(
-            corpora(train, *languages, "--train"), configs, languages
-        ).items():
+        by_name = by_direction(corpora(train, *languages, "--train"), configs, languages)
+        for named, of_direction in by_name.items():
             direction = named or find_direction(directions_of(configs[0].data))
-            groups[direction] = [
-                Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in corpora_of_direction
-            ]
+            groups[direction] = [Part(corpus.files, "source", sides_of(corpus, direction)) for corpus in of_direction]
     making.write(groups, "target", making.search.given(), folders, configs[0])
 
 
 def _write(job: Job, survey: Survey, translator: Translator, made_of: dict[str, Any], *, quiet: bool) -> None:
     """Write a corpus, and say how to train with it."""
-    from limelight.corpus.synthesis import report_path, report_table, synthesize
+    from limelight.corpus.synthesis import report_table, synthesize
 
     begun = False
 
     def follow(tally: Tally, total: int) -> None:
         nonlocal begun
         if not begun:
-            went_on = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
-            display.say(f"{job.output}: {went_on} {total:,} lines")
+            start = f"resuming after line {tally.inputs:,} of" if tally.inputs else "beginning:"
+            display.say(f"{job.output}: {start} {total:,} lines")
             begun = True
         display.count("line", tally.inputs, total)
 
@@ -143,7 +140,7 @@ def _write(job: Job, survey: Survey, translator: Translator, made_of: dict[str, 
     turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
     file = f"{turned}={job.output}" if turned else str(job.output)
     use = f"--train FILE... --back-translated {file}" if job.writes == "source" else f"--train {file}"
-    show(f"  the report is in {report_path(job.output)}; train with it: limelight train {use} ...")
+    show(f"  the report is in {job.output}.json; train with it: limelight train {use} ...")
 
 
 BACK_TRANSLATE_EXAMPLES = """
@@ -168,8 +165,8 @@ def back_translate(*, making: Making, sample: bool = options.SAMPLE, drawing: op
     """
     if not making.text:
         raise UserError("missing text: give --text FILE..., in the target language of the new model")
-    options_of_search = making.search.given()
+    search = making.search.given()
     if sampling := drawing.sampling(sample=sample, why=options.NEEDS_SAMPLE, seed=SEED):
-        options_of_search["sampling"] = sampling
-    folders, configs = making.found()
-    making.write(making.plain_text(configs[0]), "source", options_of_search, folders, configs[0])
+        search["sampling"] = sampling
+    folders, configs = making.models()
+    making.write(making.plain_text(configs[0]), "source", search, folders, configs[0])

@@ -12,7 +12,7 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import Machine, find_models, open_model
 from limelight.cli.outcome import command
-from limelight.cli.output import SENTENCES, greet, lines_of, lines_to, live_lines_of, text_to
+from limelight.cli.output import SENTENCES, greet, lines_of, lines_to, live_lines_of, text_to, valid_text
 from limelight.errors import UserError
 
 EXAMPLES = """
@@ -77,11 +77,7 @@ def _prompt(argument: str | None) -> str:
             raise UserError("standard input is closed: give the prompt as an argument")
         greet("The text to continue")
         return "\n".join(lines_of(None))
-    try:
-        argument.encode("utf-8")
-    except UnicodeEncodeError:
-        raise UserError("the prompt is not valid UTF-8; give it in a file: limelight generate ... < FILE") from None
-    return argument
+    return valid_text(argument)
 
 
 FILL_EXAMPLES = """
@@ -103,22 +99,22 @@ def fill(
 ) -> None:
     """Predict the token at each [MASK] of a text, with a masked language model (recipe bert-tiny)."""
     folders, _ = find_models(model)
-    texts = lines_of(None) if text is None else iter([text])
+    texts = lines_of(None) if text is None else iter([valid_text(text)])
     with lines_to(output) as write:
         filler = open_model("mask_filler", folders, machine)
         if text is None:
             greet(SENTENCES)
-        for count, each in enumerate(texts, start=1):
+        for number, line in enumerate(texts, start=1):
             try:
-                filled = filler.fill(each, top=top)
+                filled = filler.fill(line, top=top)
             except UserError as error:
-                raise UserError(f"line {count}: {error}") from None
+                raise UserError(f"line {number}: {error}") from None
             if as_json:
                 write(_json(filled))
                 continue
-            for number, guesses in enumerate(filled.masks, start=1):
+            for mask, guesses in enumerate(filled.masks, start=1):
                 listed = "  ".join(f"{guess.text} {guess.probability:.4f}" for guess in guesses)
-                write(f"[MASK] {number}: {listed}")
+                write(f"[MASK] {mask}: {listed}")
             write(filled.text)
 
 

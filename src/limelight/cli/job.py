@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -115,8 +114,7 @@ class Job:
         if is_path(Path.is_dir, named[0]):
             return self.workers is not None
         into = self.output is not None and (self.output.endswith(("/", os.sep)) or Path(self.output).is_dir())
-        is_text = is_path(Path.is_file, named[0]) and Path(named[0]).suffix.lower() not in DOCUMENT_SUFFIXES
-        return (into and is_text) or re.match(r"\w+://\S+$", named[0]) is not None
+        return into and is_path(Path.is_file, named[0]) and Path(named[0]).suffix.lower() not in DOCUMENT_SUFFIXES
 
     @property
     def form(self) -> str:
@@ -124,12 +122,12 @@ class Job:
         return "json" if self.as_json else "n-best" if self.n_best > 1 else "text"
 
     @property
-    def file(self) -> Path | None:
-        """The output as a file."""
+    def output_file(self) -> Path | None:
+        """The output as a path."""
         return None if self.output is None else Path(self.output)
 
     @cached_property
-    def asked(self) -> dict[str, Any]:
+    def text_options(self) -> dict[str, Any]:
         """The options of `Translator.translate` but for the glossary and the memory. Raises `UserError` for those that
         exclude each other."""
         if self.no_protect and self.protect:
@@ -156,20 +154,14 @@ class Job:
         }
 
     @cached_property
-    def found(self) -> tuple[list[str], list[RunConfig]]:
+    def models(self) -> tuple[list[str], list[RunConfig]]:
         """The folders of the models, and their configurations."""
-        return find_models(
-            self.model,
-            source=self.source_lang,
-            target=self.target_lang,
-            translates=True,
-            pivot=not self.no_pivot,
-            bundled=True,
-        )
+        source, target, pivot = self.source_lang, self.target_lang, not self.no_pivot
+        return find_models(self.model, source=source, target=target, translates=True, pivot=pivot, bundled=True)
 
     @cached_property
-    def segments(self) -> TranslationMemory | None:
-        """The memory in the direction that is asked for, or in the only one of the model; None without a file.
+    def translation_memory(self) -> TranslationMemory | None:
+        """The memory in the direction of the job, or in the only one of the model; None without a file.
 
         Raises `UserError` for a file that cannot be read, and if the direction is not known.
         """
@@ -179,7 +171,7 @@ class Job:
         from limelight.formats.pairs import names_languages
         from limelight.formats.translation_memory import open_memory
 
-        languages, directions = (self.source_lang, self.target_lang), directions_of(self.found[1][0].data)
+        languages, directions = (self.source_lang, self.target_lang), directions_of(self.models[1][0].data)
         if len(directions) == 1:
             languages = languages[0] or directions[0].source, languages[1] or directions[0].target
         if directions and not all(languages) and not names_languages([self.memory]):
@@ -197,14 +189,14 @@ class Job:
 
     def plain(self) -> dict[str, Any]:
         """The given options as plain values for JSON."""
-        set_options = {name: value for name, value in self.asked.items() if value is not None}
+        set_options = {name: value for name, value in self.text_options.items() if value is not None}
         return set_options | ({"sampling": asdict(set_options["sampling"])} if "sampling" in set_options else {})
 
     def made_of(self) -> dict[str, Any]:
         """What translations depend on besides the text, as plain values for JSON, with the content of files."""
         from limelight.files import sha256
 
-        return made_with(self.found[0], self.machine, self.precision, shortlist=self.shortlist) | {
+        return made_with(self.models[0], self.machine, self.precision, shortlist=self.shortlist) | {
             "options": {name: value for name, value in self.plain().items() if name != "batch_tokens"},
             "shortlist": self.shortlist,
             "glossary": sha256(self.glossary) if self.glossary else "",
@@ -213,4 +205,4 @@ class Job:
 
     def translator(self, **how: bool) -> Translator:
         """The translator; see `open_translator`."""
-        return open_translator(self.found[0], self.machine, self.precision, shortlist=self.shortlist, **how)
+        return open_translator(self.models[0], self.machine, self.precision, shortlist=self.shortlist, **how)

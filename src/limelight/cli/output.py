@@ -15,7 +15,7 @@ from typing import cast
 import typer
 
 from limelight.cli.outcome import silence
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, shown
 from limelight.files import PARTIAL, cause, sync_folder
 
 
@@ -28,15 +28,24 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
     if text is not None and argument is not None:
         raise UserError(f"--text and {argument!r}: give one of them")
     if text is not None or argument is None:
-        return None, text
+        return None, text and valid_text(text)
     if is_path(os.path.lexists, argument):
         return Path(argument), None
     if len(argument.split()) > 1:
-        return None, argument
+        return None, valid_text(argument)
     raise UserError(
         f"{argument}: there is no such file (looked in {Path(argument).absolute().parent}); if it is a word to "
         f"translate, write --text {argument!r}"
     )
+
+
+def valid_text(text: str) -> str:
+    """A text of the command line. Raises `UserError` if it is not valid UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{shown(text)!r} is not valid UTF-8; write it in the encoding of the terminal") from None
+    return text
 
 
 def is_path(test: Callable[[Path], bool], name: str) -> bool:

@@ -51,7 +51,7 @@ def translate(*, job: Job) -> None:
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
     file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
     documents = is_of_documents(job, file)
-    _ = job.asked, job.found, job.segments  # what is wrong with them is told before anything is loaded
+    _ = job.text_options, job.models, job.translation_memory  # their errors come before anything is loaded
     if job.mbr is not None:
         refuse({str(file): documents}, "--mbr: this is for lines")
     if job.is_corpus:
@@ -84,9 +84,9 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
 
 def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     """Translate a file of text, a text, or standard input."""
-    options = {**job.asked, "glossary": job.terms(), "memory": job.segments}
+    options = {**job.text_options, "glossary": job.terms(), "memory": job.translation_memory}
     texts = live_lines_of(file, text)
-    with lines_to(job.file) as write:
+    with lines_to(job.output_file) as write:
         results = None
         if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
             texts, results = by_processes(texts, job, file)
@@ -100,15 +100,14 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
             from limelight.corpus.worker import Done
             from limelight.corpus.worker import shown as as_lines
 
-            each_text = translator.translate_stream(texts, **options)
+            translations = translator.translate_stream(texts, **options)
             if job.mbr is not None:
                 from limelight.evaluation.mbr import least_risk
 
-                each_text = map(least_risk, each_text)
-            numbered = enumerate(each_text)
+                translations = map(least_risk, translations)
             results = (
                 Done(as_lines(translation, number, job.form), translation.warnings, translation.confidence)
-                for number, translation in numbered
+                for number, translation in enumerate(translations)
             )
         _write_lines(results, write, job.form)
 
@@ -140,9 +139,10 @@ def translate_documents(job: Job, path: Path) -> None:
     from limelight.pipelines.codec import choose_direction
     from limelight.screen import Display
 
-    assert job.file is not None
-    set_options = {name: value for name, value in job.asked.items() if name not in ("lines", "n_best", "batch_tokens")}
-    set_options |= {"glossary": job.terms(), "memory": job.segments, "detected": not job.source_lang}
+    assert job.output_file is not None
+    of_lines = ("lines", "n_best", "batch_tokens")
+    set_options = {name: value for name, value in job.text_options.items() if name not in of_lines}
+    set_options |= {"glossary": job.terms(), "memory": job.translation_memory, "detected": not job.source_lang}
     if set_options["protect"] is None:
         set_options["protect"] = True  # also with a model that was not trained with placeholders
     direction = job.source_lang, job.target_lang
@@ -166,7 +166,7 @@ def translate_documents(job: Job, path: Path) -> None:
             detect=detect,
             progress=lambda file, done, units: display.count(f"{file}: segment", done, units),
         )
-        report = (translate_folder if path.is_dir() else translate_document)(path, job.file, work)
+        report = (translate_folder if path.is_dir() else translate_document)(path, job.output_file, work)
         if write is not None:
             for row in report.rows():
                 write(row)
@@ -206,7 +206,7 @@ def translate_corpus(job: Job) -> None:
         raise UserError("--sample over many files needs --seed N")
     workers, settings = _settings(job)
     machine = replace(job.machine, device=settings.device, threads=None)
-    precision, _ = resolved_precision(job.found[0][0], machine, job.precision)
+    precision, _ = resolved_precision(job.models[0][0], machine, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
     files = CorpusJob(tuple(job.inputs), Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
@@ -226,11 +226,11 @@ def translate_corpus(job: Job) -> None:
 def by_processes(
     lines: Iterator[str | None], job: Job, file: Path | None
 ) -> tuple[Iterator[str | None], Iterator[Done] | None]:
-    """What each line became, translated by several processes; None if one process should do it: for
-    short text, pipes, or a GPU. Also returns the lines, as some may have been read."""
+    """The lines, some of which may have been read, and their translations by several processes; None instead of these
+    if one process should translate: short text, pipes, or on a GPU."""
     if job.workers is None:
-        alone = job.protect or job.glossary or job.memory or job.sample
-        if alone or file is None or not file.is_file() or not _forks(job.machine.device) or _cores() < 2:
+        needs_one = job.protect or job.glossary or job.memory or job.sample
+        if needs_one or file is None or not file.is_file() or not _forks(job.machine.device) or _cores() < 2:
             return lines, None
         first_lines = list(islice(lines, ENOUGH))
         lines = chain(first_lines, lines)
@@ -250,9 +250,10 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
     device = "cpu" if _forks(machine.device) else machine.device
     threads = machine.threads or max(1, _cores() // workers)
-    memory = next(((str(index.path), index.name) for index in job.segments.indexes), ()) if job.segments else ()
+    indexes = job.translation_memory.indexes if job.translation_memory else ()
+    memory = next(((str(index.path), index.name) for index in indexes), ())
     return workers, WorkerSettings(
-        job.found[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
+        job.models[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
         memory,
     )  # fmt: skip
 

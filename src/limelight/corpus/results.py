@@ -136,10 +136,12 @@ class Results:
     def finish(self) -> None:
         """Make the results from all parts, with their counts beside them."""
         path = self._output.path
+        skipped = path.with_name(path.name + SKIPPED)
 
         def fill(partial: Path) -> None:
+            remove(skipped)  # of results that were removed
             if self.counts["skipped"]:
-                fill_file(path.with_name(path.name + SKIPPED), lambda aside: join(self.parts, "aside", aside))
+                fill_file(skipped, lambda aside: join(self.parts, "aside", aside))
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
 

@@ -29,7 +29,7 @@ from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
 from limelight.text.checks import find_loop
 from limelight.text.clean import differ_in_length
-from limelight.text.pair import BadLine
+from limelight.text.pair import BadLine, one_line
 from limelight.tokens import normalize
 
 CHUNK = 1000
@@ -89,24 +89,19 @@ class Job:
         for part in self.parts:
             if part.side:
                 for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
-                    yield one_column(getattr(pair, part.side))
+                    yield one_line(getattr(pair, part.side))
                 continue
             for file in part.files:
                 with open_text(file) as stream:
                     for line in scan_lines(stream, file):
                         if isinstance(line, str):
-                            yield one_column(line)
+                            yield one_line(line)
                         else:
                             on_bad_line(line)
 
 
 def _refuse(line: BadLine) -> None:
     raise UserError(str(line))
-
-
-def one_column(text: str) -> str:
-    """The text with tabs and line breaks replaced by spaces, for a column of a .tsv file."""
-    return text.replace("\t", " ").replace("\r", " ").replace("\n", " ").strip()
 
 
 class Survey(NamedTuple):
@@ -158,11 +153,6 @@ class Tally:
     left_out: dict[str, int] = field(default_factory=lambda: dict.fromkeys(REASONS, 0))
 
 
-def report_path(output: Path) -> Path:
-    """The path of the report on a corpus."""
-    return output.with_name(output.name + ".json")
-
-
 def report_table(values: Mapping[str, Any]) -> str:
     """The report as lines of plain text."""
     lines = [f"{values['output']}: {counted(values['pairs'], 'pair')} from {counted(values['inputs'], 'input')}"]
@@ -196,23 +186,23 @@ def synthesize(
     with output.open() as parts:
         tally = Tally(**parts.read(len(parts) - 1)["tally"]) if len(parts) else Tally()
         fault_of_input, inputs = _input_filter(job, translator), job.inputs()
-        for text in islice(inputs, tally.inputs):
+        for text in islice(inputs, tally.inputs):  # of earlier parts: a later one may be their duplicate
             fault_of_input(text)
         show(tally, surveyed.total)
-        while chunk := list(islice(inputs, job.chunk)):
-            faults = [fault_of_input(text) for text in chunk]
-            wanted = [text for text, reason in zip(chunk, faults, strict=True) if not reason]
-            lines = list[str]()
+        while inputs_of_part := list(islice(inputs, job.chunk)):
+            faults = list(map(fault_of_input, inputs_of_part))
+            wanted = [text for text, reason in zip(inputs_of_part, faults, strict=True) if not reason]
+            lines, ratio = list[str](), job.max_length_ratio
             for text, translated in zip(wanted, _translate(job, translator, wanted, len(parts)), strict=True):
-                translation = one_column(translated.text)
-                ratio = job.max_length_ratio
-                faults.append(fault(text, translation, finished=translated.finished, max_length_ratio=ratio))
-                if not faults[-1]:
+                translation = one_line(translated.text)
+                if reason := fault(text, translation, finished=translated.finished, max_length_ratio=ratio):
+                    faults.append(reason)
+                else:
                     pair = (text, translation) if job.writes == "target" else (translation, text)
                     lines.append("\t".join(pair) + "\n")
             for reason in filter(None, faults):
                 tally.left_out[reason] += 1
-            tally.inputs += len(chunk)
+            tally.inputs += len(inputs_of_part)
             tally.pairs += len(lines)
             parts.append({"lines": "".join(lines), "tally": asdict(tally)})
             show(tally, surveyed.total)

@@ -6,6 +6,7 @@ Training only warns of them: a few do little harm, and most of a file being wron
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
 from limelight.formats import read_pairs
 from limelight.preparation.doubts import IDENTICAL, doubts
-from limelight.preparation.hold_out import find_overlap
+from limelight.preparation.hold_out import find_overlap, fold
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
 from limelight.text.judge import foreign_language
@@ -82,20 +83,18 @@ def _fault(pair: Pair, languages: tuple[str, str], seen: set[int], *, is_misalig
     sides = (pair.source, pair.target)
     if any(map(encoding_damage, sides)):
         return "encoding"
-    if is_foreign(pair, languages):
+    if any(code and foreign_language(text, [code]) for text, code in zip(sides, languages, strict=True)):
         return "language"
     if is_misaligned:
         return "misaligned"
-    signs = "\0".join("".join(filter(str.isalnum, text.casefold())) for text in sides)
     count = len(seen)
-    seen.add(hash(signs))
+    seen.add(hash("\0".join(map(_without_signs, sides))))
     return "" if len(seen) > count else "near_duplicate"
 
 
-def is_foreign(pair: Pair, languages: tuple[str, str]) -> bool:
-    """Whether a side is certainly in another language than its own."""
-    sides = zip((pair.source, pair.target), languages, strict=True)
-    return any(code and foreign_language(text, [code]) for text, code in sides)
+def _without_signs(text: str) -> str:
+    """The letters, with their vowel signs and accents, and the digits of a text in lowercase."""
+    return "".join(character for character in fold(text) if unicodedata.category(character)[0] in "LMN")
 
 
 def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[list[str], bool]:

@@ -7,10 +7,12 @@ all. No text of a held-out pair remains in training, on either side of any corpu
 
 import hashlib
 import heapq
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
 
 from limelight.batching.store import TokenStore
@@ -30,6 +32,7 @@ SPARE = 4
 """Factor of additional sources kept while the text is read: some share their target with another one."""
 
 Reader = Callable[[Corpus], Iterator[Pair]]
+_NOT_TSV = re.compile("[\t\n\r\0]")
 
 
 def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
@@ -43,8 +46,10 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
         return config
     if config.learns != "pairs" or not data.train:
         raise UserError("--hold-out takes pairs of sentences out of --train; a run on other text cannot use it")
-    paths = _paths(data, run, "valid").items()
-    planned = tuple(Corpus(files=(str(path),), source=one.source, target=one.target) for one, path in paths)
+    planned = tuple(
+        Corpus(files=(str(path),), source=direction.source, target=direction.target)
+        for direction, path in _paths(data, run, "valid").items()
+    )
     if (run / CONFIG).exists():  # it may have been started in another directory
         planned = load_config(run / CONFIG).data.valid
     if data.valid not in ((), planned):
@@ -118,24 +123,24 @@ def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
 
 def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = "") -> list[Pair]:
     """The pairs with the smallest hashes of their sources in ascending order, the first one of each source; all by
-    default. A pair that does not fit into a .tsv file as it is is left out."""
+    default. Pairs that a .tsv file cannot hold as they are are left out."""
+    seen = set[int]()
 
-    def found() -> Iterator[tuple[int, Pair]]:
-        seen = set[int]()
+    def hashed() -> Iterator[tuple[int, Pair]]:
         for pair in pairs:
             key = text_hash(pair.source, seed)
-            if key not in seen and not any(sign in text for text in (pair.source, pair.target) for sign in "\t\n\r\0"):
+            if key not in seen and not _NOT_TSV.search(pair.source + pair.target):
                 seen.add(key)
                 yield key, pair
 
-    return [pair for _, pair in heapq.nsmallest(most, found(), key=lambda hashed: hashed[0])]
+    return [pair for _, pair in heapq.nsmallest(most, hashed(), key=itemgetter(0))]
 
 
 def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
     """For each role, the pairs with the smallest hashes of their sources, one per source and per target."""
-    total = 0
+    total, prefix = 0, f"{seed} "
 
-    def counted() -> Iterator[Pair]:
+    def counting() -> Iterator[Pair]:
         nonlocal total
         for pair in pairs:
             total += 1
@@ -143,17 +148,14 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
 
     by_role: dict[str, list[Pair]] = {role: [] for role in ROLES}
     used: set[int] = set()
-    for pair in first_by_hash(counted(), SPARE * len(ROLES) * count, f"{seed} "):
-        of_role, texts = (
-            by_role[ROLES[text_hash(pair.source, f"{seed} ") & 1]],
-            {*map(text_hash, (pair.source, pair.target))},
-        )
+    for pair in first_by_hash(counting(), SPARE * len(ROLES) * count, prefix):
+        of_role = by_role[ROLES[text_hash(pair.source, prefix) & 1]]
+        texts = {*map(text_hash, (pair.source, pair.target))}
         if len(of_role) < count and not texts & used:
-            of_role.append(Pair(pair.source, pair.target, pair.file, pair.line))
+            of_role.append(pair)
             used |= texts
-    least = min(map(len, by_role.values()))
-    if least < count or len(ROLES) * count > MAX_SHARE * total:
-        most = min(least, int(MAX_SHARE * total / len(ROLES)))
+    most = min(*map(len, by_role.values()), int(MAX_SHARE * total / len(ROLES)))
+    if most < count:
         named = "" if direction == Direction("source", "target") else f" of {direction}"
         raise UserError(
             f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {most:,} can be held "

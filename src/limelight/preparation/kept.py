@@ -12,9 +12,12 @@ from limelight.errors import RunError
 from limelight.files import sha256, write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.pair import Pair
+from limelight.text.words import count_words
 
 DATA = "data"
 VERSION = 1
+MAX_SENTENCES = 40
+"""Maximum number of validation sentences of a language that the page offers."""
 Say = Callable[[str], None]
 
 
@@ -80,7 +83,7 @@ def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say:
     return pairs
 
 
-def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 40) -> dict[str, list[str]]:
+def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list[str]]:
     """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
     by_language: dict[str, list[str]] = {}
     for number, corpus in enumerate(corpora):
@@ -89,7 +92,7 @@ def validation_sentences(run: Path, corpora: Sequence[Corpus], most: int = 40) -
         for pair in pairs:
             for language, text in zip(languages, (pair.source, pair.target), strict=True):
                 texts = by_language.setdefault(language, [])
-                if len(texts) < most and 4 <= len(text.split()) <= 14 and text not in texts:
+                if len(texts) < MAX_SENTENCES and 4 <= count_words(text) <= 14 and text not in texts:
                     texts.append(text)
     return by_language
 

@@ -7,7 +7,6 @@ is needed later. Pairs are chosen by a hash of their source or by a fixed seed: 
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import starmap
 from pathlib import Path
@@ -45,10 +44,9 @@ REPLAY = "replay"
 ROLES = ("train", "valid", "test")
 MEASURED = 300
 """Half the number of pairs, of all directions together, that choose and measure the model at the end."""
-REPLAYED = 2000
-"""Minimum number of pairs to replay from, if there are as many. An epoch draws as many as it should."""
-MAX_REPLAYED = 50_000
-LEAST = 40
+MIN_REPLAYED, MAX_REPLAYED = 2000, 50_000
+"""Pairs to replay from, if there are as many. An epoch draws as many as it should."""
+MIN_PAIRS = 40
 """Minimum number of pairs of a direction: of fewer nothing can be measured."""
 MAX_CHARACTERS = 500
 """Longer texts are not used, since measuring takes time."""
@@ -58,13 +56,12 @@ EPOCHS = 3
 """Epochs of a run that is given no bound. It may end earlier, when the new text stops gaining."""
 TOKENS = 30
 """Estimated tokens of a pair, padding included."""
-LEAST_UPDATES = 100
-MAX_HELD_OUT = 250
-LEAST_HELD_OUT = 10
+MIN_UPDATES = 100
+MIN_HELD_OUT, MAX_HELD_OUT = 10, 250
 
-Text = defaultdict[Direction, list[Pair]]
+Text = dict[Direction, list[Pair]]
 """The pairs of each direction."""
-Found = dict[Direction, dict[str, list[Pair]]]
+GeneralText = dict[Direction, dict[str, list[Pair]]]
 """For each direction the pairs of each role."""
 
 
@@ -77,22 +74,22 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     data, training = config.data, config.training
     if not (data.replay and config.begin_with and config.learns == "pairs" and data.train):
         return config
-    own = _own(config)
+    new = _new_corpora(config)
     changed: dict[str, object] = {}
     if (run / CONFIG).exists():
         stored = load_config(run / CONFIG).data
         replayed = tuple(corpus for corpus in stored.train if corpus.tag == REPLAY)
-        changed = {"train": own + replayed, "replay": stored.replay and data.replay}
+        changed = {"train": new + replayed, "replay": stored.replay and data.replay}
         if not data.valid and not data.hold_out:
             changed["hold_out"] = stored.hold_out
-    elif not _continues(config, own):
+    elif not _continues(config, new):
         changed = {"replay": 0.0}
     else:
-        count = sum(1 for _ in cleaned(data, own))
-        general = _find(config, count)
+        count = sum(1 for _ in cleaned(data, new))
+        general = _general_text(config, count)
         wanted = max(1, round(data.replay * count))
         available = sum(len(roles["train"]) for roles in general.values())
-        changed["train"] = own + tuple(
+        changed["train"] = new + tuple(
             Corpus(
                 files=(str(run / GENERAL / _name("train", direction)),),
                 source=direction.source,
@@ -102,16 +99,16 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
             )
             for direction in general
         )
-        if not data.valid and not data.hold_out and count >= LEAST:
-            changed["hold_out"] = max(LEAST_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
+        if not data.valid and not data.hold_out and count >= MIN_PAIRS:
+            changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
         if training.max_steps is None and training.max_minutes is None:
             epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
-            bound = {"max_steps": max(LEAST_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
+            bound = {"max_steps": max(MIN_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
             training = training.model_copy(update=bound)
     return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})
 
 
-def _own(config: RunConfig) -> tuple[Corpus, ...]:
+def _new_corpora(config: RunConfig) -> tuple[Corpus, ...]:
     """The new text of a run."""
     return tuple(corpus for corpus in config.data.train if corpus.tag != REPLAY)
 
@@ -120,8 +117,8 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     """Write the general text of a run that has none yet."""
     if (run / CONFIG).exists():
         return
-    own = _own(config)
-    if len(own) == len(config.data.train):
+    new = _new_corpora(config)
+    if len(new) == len(config.data.train):
         if config.data.replay and config.begin_with:
             say(
                 f"warning: {config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is "
@@ -130,7 +127,7 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
                 "that is trained"
             )
         return
-    general = _find(config, sum(1 for _ in cleaned(config.data, own)))
+    general = _general_text(config, sum(1 for _ in cleaned(config.data, new)))
     origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
 
     def fill(partial: Path) -> None:
@@ -165,60 +162,52 @@ def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
         raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
 
 
-def _continues(config: RunConfig, own: tuple[Corpus, ...]) -> bool:
+def _continues(config: RunConfig, new: tuple[Corpus, ...]) -> bool:
     """Whether the new text is in the direction of the parent, or the parent has several. A model of one direction has
     no language tags, so it cannot keep that direction and learn another one."""
     parent = load_config(find_model(config.begin_with) / CONFIG)
-    new = trained_directions(config.data.model_copy(update={"train": own}))
-    return has_tags(parent.data) or (len(new) == 1 and _same(new[0], directions_of(parent.data)))
+    directions = trained_directions(config.data.model_copy(update={"train": new}))
+    return has_tags(parent.data) or (len(directions) == 1 and _is_only(directions[0], directions_of(parent.data)))
 
 
-def _same(new: Direction, directions: tuple[Direction, ...]) -> bool:
+def _is_only(direction: Direction, directions: tuple[Direction, ...]) -> bool:
     """Whether a direction is the only one of a model, as far as both are named."""
     unnamed = Direction(**UNNAMED)
-    return new == unnamed or directions in ((), (unnamed,), (new,))
+    return direction == unnamed or directions in ((), (unnamed,), (direction,))
 
 
 def _name(role: str, direction: Direction) -> str:
     return f"{role}.{direction}.tsv"
 
 
-def _find(config: RunConfig, count: int) -> Found:
-    """The general text for `count` pairs of new text: what is named, else what the parent keeps. That of a model of one
-    direction has the name that the new text gives it.
+def _general_text(config: RunConfig, count: int) -> GeneralText:
+    """The general text for `count` pairs of new text: of the named files, or what the parent keeps. If the parent has
+    one direction, it is called as in the new text.
 
     Raises `UserError` if named text has too few pairs.
     """
-    folder = Path(config.begin_with) if Path(config.begin_with).is_dir() else find_model(config.begin_with)
-    parent = load_config(find_model(config.begin_with) / CONFIG)
-    directions = directions_of(parent.data)
-    wanted = min(MAX_REPLAYED, max(REPLAYED, round(config.data.replay * count)))
+    model = find_model(config.begin_with)
+    parent, folder = load_config(model / CONFIG), Path(config.begin_with)
+    if not folder.is_dir():
+        folder = model
+    wanted = min(MAX_REPLAYED, max(MIN_REPLAYED, round(config.data.replay * count)))
     if config.data.general:
-        text = _named(config, directions, wanted)
-        for direction, pairs in text.items():
-            if len(pairs) < LEAST:
-                raise UserError(
-                    f"--general: {len(pairs):,} usable pairs for {direction}; give at least {LEAST}, better some "
-                    "thousands"
-                )
-        unseen = Text(list)
+        general = _by_role(_of_named_files(config, directions_of(parent.data), wanted), {}, wanted)
     else:
-        text, unseen = _of_run(parent, folder, wanted), _unseen(parent, folder)
-        if not text:
-            text.update(read_general(folder, "train"))
-    divided = _divided(text, unseen, wanted)
+        text = _of_training_text(parent, folder, wanted) or read_general(folder, "train")
+        general = _by_role(text, _unseen(parent, folder), wanted)
     if has_tags(parent.data):
-        return divided
-    [direction] = trained_directions(config.data.model_copy(update={"train": _own(config)}))
-    return dict(zip([direction], divided.values(), strict=False))
+        return general
+    [direction] = trained_directions(config.data.model_copy(update={"train": _new_corpora(config)}))
+    return dict(zip([direction], general.values(), strict=False))
 
 
-def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Text:
+def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Text:
     """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
-    text = Text(list)
+    text: Text = {}
     for corpus in config.data.general:
         direction = direction_of(corpus)
-        if len(directions) == 1 and _same(direction, directions):
+        if len(directions) == 1 and _is_only(direction, directions):
             direction = directions[0]
         if direction not in directions:
             raise UserError(
@@ -228,12 +217,18 @@ def _named(config: RunConfig, directions: tuple[Direction, ...], wanted: int) ->
         pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
         chosen = first_by_hash(_usable(pairs), wanted + 4 * MEASURED)
         _add(text, chosen, direction, both=direction.reversed in directions)
+    for direction, of_direction in text.items():
+        if len(of_direction) < MIN_PAIRS:
+            raise UserError(
+                f"--general: {len(of_direction):,} usable pairs for {direction}; give at least {MIN_PAIRS}, better "
+                "some thousands"
+            )
     return text
 
 
-def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
+def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Text:
     """Pairs of the training text that a run keeps, drawn evenly."""
-    text = Text(list)
+    text: Text = {}
     for number, corpus in enumerate(parent.data.train):
         if not (run / DATA / f"train-{number}").is_dir() or corpus.tag == "bt" or parent.learns != "pairs":
             continue
@@ -246,38 +241,38 @@ def _of_run(parent: RunConfig, run: Path, wanted: int) -> Text:
 
 def _unseen(parent: RunConfig, run: Path) -> Text:
     """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
-    text = Text(list)
+    text: Text = {}
     for role in ("valid", "test"):
         for direction, pairs in read_general(run, role).items():
-            text[direction] += pairs
+            _add(text, pairs, direction)
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
-            kept = kept_pairs(run, f"valid-{number}")
-            _add(text, _usable(kept), direction_of(corpus), both=parent.data.both_directions)
+            pairs = kept_pairs(run, f"valid-{number}")
+            _add(text, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
     return text
 
 
-def _add(text: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool) -> None:
-    """Add pairs of a direction, and with `both` also turned ones of the other direction."""
+def _add(text: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool = False) -> None:
+    """Add pairs of a direction, and with `both` the same pairs with their sides swapped to the other direction."""
     added = list(pairs)
-    text[direction] += added
+    text.setdefault(direction, []).extend(added)
     if both:
-        text[direction.reversed] += (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
+        swapped = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
+        text.setdefault(direction.reversed, []).extend(swapped)
 
 
-def _divided(text: Text, unseen: Text, wanted: int) -> Found:
+def _by_role(text: Text, unseen: Text, wanted: int) -> GeneralText:
     """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough."""
-    enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= LEAST}
-    divided: Found = {}
+    enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= MIN_PAIRS}
+    general: GeneralText = {}
     for direction, pairs in enough.items():
-        ordered, measured = first_by_hash(pairs), first_by_hash(unseen[direction])
-        count = min(MEASURED // len(enough), len(ordered) // 4)
-        if len(measured) < 2 * min(count, LEAST):
-            measured, ordered = ordered[: 2 * count], ordered[2 * count :]
-        measured = measured[: 2 * count]
-        replayed = ordered[: max(1, wanted // len(enough))]
-        divided[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
-    return divided
+        replayed, measured = first_by_hash(pairs), first_by_hash(unseen.get(direction, ()))
+        count = min(MEASURED // len(enough), len(replayed) // 4)
+        if len(measured) < 2 * min(count, MIN_PAIRS):
+            measured, replayed = replayed[: 2 * count], replayed[2 * count :]
+        measured, replayed = measured[: 2 * count], replayed[: max(1, wanted // len(enough))]
+        general[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
+    return general
 
 
 def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:

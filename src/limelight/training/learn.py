@@ -6,7 +6,7 @@ from pathlib import Path
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import cause, remove, write_folder
-from limelight.preparation.replay import GENERAL, LEAST, plan_replay
+from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
 from limelight.storage.layout import BEST, CONFIG
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, read_before_after
 from limelight.training.parent import resolve_directions
@@ -87,7 +87,7 @@ def _require_measurable(config: RunConfig, work: Path) -> None:
         raise UserError(f"--memory {files}: it is not in the direction of {config.begin_with}")
     if not planned.data.hold_out:
         raise UserError(
-            f"--memory {files}: fewer than {LEAST} usable pairs, of which nothing can be held out; give all of the "
+            f"--memory {files}: fewer than {MIN_PAIRS} usable pairs, of which nothing can be held out; give all of the "
             "memory, not only the new segments"
         )
 
