@@ -17,16 +17,10 @@ from limelight.batching.store import (
     open_alignments,
     store_matches,
 )
-from limelight.config import Corpus
+from limelight.config import Corpus, Direction, direction_of
 from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
-from limelight.preparation.word_alignment import (
-    MAX_LEARNED,
-    FormCounter,
-    WordAligner,
-    Words,
-    split_words,
-)
+from limelight.preparation.word_alignment import MAX_LEARNED, FormCounter, WordAligner, split_words
 from limelight.text.pair import Sides
 
 GROUP = 10_000
@@ -40,20 +34,19 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
 
     Corpora of the same two languages are learned together.
     """
-    groups: dict[tuple[str, str], list[Path]] = {}
     folders = [run / DATA / f"train-{number}" for number in range(len(stores))]
-    for corpus, folder in zip(corpora, folders, strict=True):
-        groups.setdefault((corpus.source, corpus.target), []).append(folder)
-    of = dict(zip(folders, stores, strict=True))
-    for group in groups.values():
-        parts = [VERSION, *(described(folder).fingerprint for folder in group)]
+    by_direction: dict[Direction, dict[Path, TokenStore]] = {}
+    for corpus, folder, store in zip(corpora, folders, stores, strict=True):
+        by_direction.setdefault(direction_of(corpus), {})[folder] = store
+    for of_direction in by_direction.values():
+        parts = [VERSION, *(described(folder).fingerprint for folder in of_direction)]
         made_of = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-        if not all(store_matches(_words_of(folder), made_of) for folder in group):
-            _align_together({folder: of[folder] for folder in group}, made_of, say)
-    return [open_alignments(_words_of(folder)) for folder in folders]
+        if not all(store_matches(_alignments_of(folder), made_of) for folder in of_direction):
+            _align_together(of_direction, made_of, say)
+    return [open_alignments(_alignments_of(folder)) for folder in folders]
 
 
-def _words_of(folder: Path) -> Path:
+def _alignments_of(folder: Path) -> Path:
     """The folder of the alignments of a store."""
     return folder.with_name(f"{folder.name}-words")
 
@@ -64,11 +57,11 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
     aligner, counter = WordAligner([split_words(pair).lowercased() for pair in sample]), FormCounter()
     stride = -(-sum(map(len, stores.values())) // MAX_LEARNED)
     with ExitStack() as stack:
-        writers = [stack.enter_context(AlignmentWriter(_words_of(folder))) for folder in stores]
+        writers = [stack.enter_context(AlignmentWriter(_alignments_of(folder))) for folder in stores]
         for writer, (folder, store) in zip(writers, stores.items(), strict=True):
             count = 0
             for first in range(0, len(store), GROUP):
-                words = _words(store, np.arange(first, min(first + GROUP, len(store))))
+                words = list(map(split_words, store.texts(np.arange(first, min(first + GROUP, len(store))))))
                 links = list(aligner.align([pair.lowercased() for pair in words]))
                 count += sum(map(len, links))
                 writer.append(links)
@@ -80,15 +73,11 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
             writer.close(made_of, (source, target))
 
 
-def sample_pairs(stores: Sequence[TokenStore], most: int) -> Iterator[Sides]:
-    """At most so many pairs, evenly spread over all stores."""
+def sample_pairs(stores: Sequence[TokenStore], maximum: int) -> Iterator[Sides]:
+    """At most `maximum` pairs, evenly spread over all stores."""
     ends = np.cumsum([len(store) for store in stores])
-    chosen = evenly(int(ends[-1]), most)
+    chosen = evenly(int(ends[-1]), maximum)
     for store, end in zip(stores, ends, strict=True):
         begin = end - len(store)
         rows = chosen[(chosen >= begin) & (chosen < end)] - begin
         yield from store.texts(rows)
-
-
-def _words(store: TokenStore, rows: np.ndarray) -> list[Words]:
-    return list(map(split_words, store.texts(rows)))

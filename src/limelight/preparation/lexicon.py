@@ -12,7 +12,7 @@ source at position i of m, as in fast_align (Dyer et al. 2013, "A Simple, Fast, 
 Model 2", section 2): p0 for none of them, else (1 - p0) exp(-lambda |i/m - j/n|), normalized over i.
 
 The text becomes a table of all (source, target) that co-occur, and the index of its entry for each co-occurrence. That
-takes four bytes per co-occurrence, bounded by `MAX_COOCCURRENCES`.
+takes four bytes per co-occurrence, or eight with a preference for the diagonal, bounded by `MAX_COOCCURRENCES`.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -70,8 +70,8 @@ class Lexicon(NamedTuple):
         """The probabilities of keys; 0 for tokens that do not co-occur."""
         if not len(self.keys):
             return np.zeros(len(keys))
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, self.probabilities[places], 0.0)
+        entries = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[entries] == keys, self.probabilities[entries], 0.0)
 
     def best_sources(self, pairs: Iterable[Pieces], diagonal: float) -> Iterator[list[int]]:
         """For each target token of each pair the position of its most probable source token, -1 for none."""
@@ -134,14 +134,16 @@ def learn_lexicon(
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
     chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
-    met = [meet(block, nothing, classes, diagonal) for block in in_blocks(chosen)]
-    parts = [(*np.unique(part.keys, return_inverse=True), part.widths, part.preferences) for part in met]
-    del met
-    keys = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(unique for unique, *_ in parts)]))
-    blocks = [
-        Meetings(np.searchsorted(keys, unique).astype(np.int32)[inverse], widths, preferences)
-        for unique, inverse, widths, preferences in parts
-    ]
+    blocks, keys_of_blocks = list[Meetings](), list[Ids]([np.zeros(0, dtype=np.int64)])
+    for block_of_pairs in in_blocks(chosen):
+        met = meet(block_of_pairs, nothing, classes, diagonal)
+        unique, entries = np.unique(met.keys, return_inverse=True)
+        keys_of_blocks.append(unique)
+        blocks.append(met._replace(keys=entries.astype(np.int32)))
+    keys = np.unique(np.concatenate(keys_of_blocks))
+    for number, unique in enumerate(keys_of_blocks[1:]):
+        entries = np.searchsorted(keys, unique).astype(np.int32)
+        blocks[number] = blocks[number]._replace(keys=entries[blocks[number].keys])
     sources = keys // classes
     probabilities = np.ones(len(keys))
     for _ in range(iterations):
@@ -149,9 +151,9 @@ def learn_lexicon(
         for block in blocks:
             shares += _shares(block, probabilities)
         probabilities = shares / np.bincount(sources, shares)[sources]
-    counts = sum(
-        (np.bincount(block.keys, minlength=len(keys)) for block in blocks), start=np.zeros(len(keys), np.int64)
-    )
+    counts = np.zeros(len(keys), np.int64)
+    for block in blocks:
+        counts += np.bincount(block.keys, minlength=len(keys))
     return Lexicon(keys, probabilities, counts, nothing, classes)
 
 
@@ -195,8 +197,8 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
     if not diagonal:
         return Meetings(keys, widths, 1.0)
     lengths = np.maximum(widths - 1, 1)
-    target_place = (_counted(target_lengths) + 1) / np.repeat(target_lengths, target_lengths)
-    near = np.exp(-diagonal * np.abs((positions + 1) / np.repeat(lengths, widths) - np.repeat(target_place, widths)))
+    relative = (_counted(target_lengths) + 1) / np.repeat(target_lengths, target_lengths)
+    near = np.exp(-diagonal * np.abs((positions + 1) / np.repeat(lengths, widths) - np.repeat(relative, widths)))
     ends = np.cumsum(widths) - 1
     near[ends] = 0
     sums = np.add.reduceat(near, ends - widths + 1) if len(ends) else ends

@@ -34,17 +34,17 @@ from limelight.tokens import END, Tokenizers, load_tokenizers
 
 
 def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, say: Callable[[str], None]) -> None:
-    """Learn the detector of a run that has several source languages, where it is not there yet. A run that begins with
-    a model takes that model's, if it knows all languages: it learned from more text."""
+    """Learn the detector of a run with several source languages, if it has none yet. A run that begins with a model
+    takes the detector of that model, which learned from more text, if it knows all languages."""
     path = run / DATA / DETECTOR
     languages = list(dict.fromkeys(language for direction in directions_of(config.data) for language in direction))
     if path.exists() or len({direction.source for direction in directions_of(config.data)}) < 2:
         return
-    theirs = find_model(config.begin_with) / DETECTOR if config.begin_with else path
-    detector = read_detector(theirs)
+    of_parent = find_model(config.begin_with) / DETECTOR if config.begin_with else path
+    detector = read_detector(of_parent)
     if detector is not None and set(languages) <= set(detector.languages):
         path.parent.mkdir(parents=True, exist_ok=True)
-        fill_file(path, lambda partial: shutil.copyfile(theirs, partial))
+        fill_file(path, lambda partial: shutil.copyfile(of_parent, partial))
         return
     texts = {language: _texts(config, stores, language) for language in languages}
     if not all(texts.values()):
@@ -54,9 +54,9 @@ def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, sa
 
 
 def share_detector(run: Path, model: Path) -> None:
-    """Put the run's detector, if it has one, beside its model; also where the one there is incomplete or another.
+    """Copy the detector of a run, if it has one, to its model folder, unless the same file is there already.
 
-    Raises `RunError` naming path and cause when it cannot be written; the file there is then the former one, or none.
+    Raises `RunError` naming path and cause if it cannot be written; a former file stays as it is.
     """
     path, copy = run / DATA / DETECTOR, model / DETECTOR
     if not path.exists() or (copy.exists() and sha256(copy) == sha256(path)):
@@ -118,7 +118,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
 
 
 def learn_shortlist(pairs: Sequence[Pieces], tokenizers: Tokenizers) -> Shortlist:
-    """The shortlist that these pairs teach."""
+    """The shortlist learned from these pairs."""
     sources, classes = tokenizers.source.padding, tokenizers.target.padding
     lexicon = learn_lexicon(pairs, nothing=sources, classes=classes)
     likely = most_likely(lexicon, sources=sources, count=CANDIDATES - 1, fill=END)
@@ -127,7 +127,7 @@ def learn_shortlist(pairs: Sequence[Pieces], tokenizers: Tokenizers) -> Shortlis
 
 
 def copies(tokenizers: Tokenizers) -> Ids:
-    """(source tokens,) the id of the same token on the target side; the end where there is none."""
+    """(source tokens,) the id of the same token on the target side; of the end token if there is none."""
     source, target = tokenizers
     ids = {piece: number for number, piece in enumerate(target.pieces(range(target.padding)))}
     return np.array([ids.get(piece, END) for piece in source.pieces(range(source.padding))], dtype=np.int32)

@@ -27,10 +27,10 @@ MAX_COMMON, COMMON_SHARE = 100, 0.01
 """So many of the most frequent words count as common, but no larger share of all different words."""
 MAX_FORMS, MAX_RELATED = 50_000, 6
 """Words of each side whose related forms are kept, the most frequent first; and how many for each."""
-LEAST_SEEN = 2
+MIN_SEEN = 2
 """A translation that was seen only once may be a wrong link."""
-LEAST_STEM, STEM_SHARE = 3, 0.6
-"""Forms of one word begin with so many equal letters, and with so large a share of the longer one."""
+MIN_STEM, MIN_STEM_SHARE = 3, 0.6
+"""Letters that forms of one word have in common at their beginning, and their share of the longer form."""
 _NEIGHBORS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
 
@@ -84,13 +84,12 @@ class WordAligner:
 
 
 def grow(of_targets: Sequence[int], of_sources: Sequence[int], *, final: bool = False) -> list[Link]:
-    """The links that both directions have, and those of one of them beside a link, as long as one of their words has
-    none.
+    """The links of both directions, and links of one direction beside another link, if one of their words has none.
 
     Args:
         of_targets: for each target word its source word, -1 for none.
         of_sources: for each source word its target word, -1 for none.
-        final: also each link of one direction whose two words have none ("grow-diag-final-and").
+        final: also each link of one direction whose two words have no other link ("grow-diag-final-and").
     """
     forward = {(source, target) for target, source in enumerate(of_targets) if source >= 0}
     backward = {(source, target) for source, target in enumerate(of_sources) if target >= 0}
@@ -134,7 +133,7 @@ class FormCounter:
         """For the words of a side (0 source, 1 target) other forms that translate the same word."""
         groups: dict[str, list[tuple[str, int]]] = {}
         for (word, form), count in self._counts[side].most_common():
-            if count >= LEAST_SEEN:
+            if count >= MIN_SEEN:
                 groups.setdefault(word, []).append((form, count))
         by_form: dict[str, Counter[str]] = {}
         for forms in groups.values():
@@ -145,11 +144,12 @@ class FormCounter:
         return {form: [other for other, _ in others.most_common(MAX_RELATED)] for form, others in chosen}
 
 
-def share_stem(one: str, other: str) -> bool:
-    """Whether two words may be forms of one word: they begin alike, accents and capitals aside."""
-    one, other = _bare(one), _bare(other)
-    stem = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return one != other and stem >= LEAST_STEM and stem >= STEM_SHARE * max(len(one), len(other))
+def share_stem(first: str, second: str) -> bool:
+    """Whether two words may be forms of one word: they begin with the same letters, without accents and in lowercase,
+    and differ after them."""
+    first, second = _bare(first), _bare(second)
+    stem = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], zip(first, second, strict=False)))
+    return first != second and stem >= MIN_STEM and stem >= MIN_STEM_SHARE * max(len(first), len(second))
 
 
 @lru_cache(maxsize=1 << 16)
