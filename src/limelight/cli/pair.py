@@ -15,7 +15,7 @@ from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
     from limelight.config import Direction
-    from limelight.corpus.pairing.pair import Found, Translate
+    from limelight.corpus.pairing.pair import Result, Translate
 
 EXAMPLES = """
   limelight pair manual.docx handbuch.docx -o pairs.tmx
@@ -55,17 +55,17 @@ def pair(
     if model and no_model:
         raise UserError("--model and --no-model exclude each other: leave one out")
     with lines_to(output) as write:
-        files, alone = find_files(source, target)
+        files, unpaired = find_files(source, target)
         direction, texts, failed = read_texts(files, (source_lang, target_lang))
         translate, turned = (None, False) if no_model else _translator(model, direction, machine)
         results = pair_texts(texts, threshold, note, translate, turned=turned)
-        left_out = [f"{path}: no document has this name on the other side" for path in alone]
+        left_out = [f"{path}: no document has this name on the other side" for path in unpaired]
         _write(results, direction, [*left_out, *failed], output, write)
 
 
 def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple[Translate | None, bool]:
-    """A function that translates sentences of the source, or, if the model has only that direction, of the target
-    (then True). Raises `UserError` for a given model that has neither."""
+    """A function that translates sentences, and whether these are of the target: if the model has only that direction.
+    None without a model. Raises `UserError` for a given model that has neither direction."""
     from limelight.config import directions_of, fitting_directions
     from limelight.storage.layout import DEFAULT, bundled_models
 
@@ -98,9 +98,9 @@ def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple
     return translate, turned
 
 
-def _write(results: list[Found], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:
-    """The pairs, the list of what was left out, and a summary of both. Raises `RunError`, and writes no pairs, if there
-    are none."""
+def _write(results: list[Result], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:
+    """Write the pairs, a list of what was left out, and a summary of both. Raises `RunError` if there are no pairs, and
+    writes none."""
     from limelight.text.clean import LeftOutList
     from limelight.text.pair import PairLines
 

@@ -20,14 +20,14 @@ from limelight.corpus.pairing.words import Floats, Matches, Numbers
 from limelight.preparation.lexicon import Ids, Pieces, evenly, word_ids
 
 PASSES = 3
-FIRST_EVEN, MIN_EVEN, MAX_EVEN = 0.12, 0.06, 0.35
+FIRST_NEUTRAL, MIN_NEUTRAL, MAX_NEUTRAL = 0.12, 0.06, 0.35
 """The matched share that speaks neither for nor against a pair: in the first pass, and bounds for later ones."""
 MAX_LEARNED = 200_000
 """Pairs from which the lexicon is learned."""
 BLOCK = 10
 """Source sentences of a block; blocks are in the one or the other half of a text in turn."""
 SURE = 0.7
-"""Confidence of the pairs from which it is learned."""
+"""Confidence of the pairs from which the lexicon is learned."""
 ANCHOR = 0.9
 """Confidence of the pairs at which a long text may be divided."""
 MAX_CELLS = 9_000_000
@@ -67,48 +67,46 @@ class _Side(NamedTuple):
     """The words of each sentence as numbers."""
     lengths: Numbers
 
-    def text(self, rows: slice, worth: Numbers) -> Text:
-        """Some of its sentences, for words of this worth."""
-        return Text(self.lengths[rows], np.array([worth[row].sum() for row in self.rows[rows]]))
+    def text(self, rows: slice, idf: Numbers) -> Text:
+        """A section of its sentences."""
+        return Text(self.lengths[rows], np.array([idf[row].sum() for row in self.rows[rows]]))
 
 
 class _Lexicon(NamedTuple):
-    """What is known in a pass."""
+    """What a pass knows of the words."""
 
     halves: tuple[Matches, Matches]
     """The matching words, learned from the first and from the second half of the pairs."""
-    worth: tuple[Numbers, Numbers]
-    """The worth of the words of both sides."""
-    even: float
+    idf: tuple[Numbers, Numbers]
+    """The idf of the words of both sides."""
+    neutral: float
+    """See `Evidence`."""
 
 
 def align(documents: Sequence[Document]) -> list[list[Bead]]:
-    """The beads of each document, in order. Words are weighed, and the lexicon is learned, over all of them."""
+    """The beads of each document, in order. The idf of words and the lexicon are learned from all documents."""
     source_rows, source_words = word_ids(words for document in documents for words in _source_words(document))
     target_rows, target_words = word_ids(
-        lexical.words_in(one.text) for document in documents for one in document.target
+        lexical.words_in(sentence.text) for document in documents for sentence in document.target
     )
     streams = iter(source_rows), iter(target_rows)
     sides = [(_side(document.source, streams[0]), _side(document.target, streams[1])) for document in documents]
-    worth = lexical.worth_of(source_rows, source_words), lexical.worth_of(target_rows, target_words)
+    source_idf, target_idf = lexical.idf_of(source_rows, source_words), lexical.idf_of(target_rows, target_words)
     equal = lexical.equal_words(source_words, target_words)
-    halves, even = (equal, equal), FIRST_EVEN
+    halves, neutral = (equal, equal), FIRST_NEUTRAL
     paths: list[list[Bead]] = [[] for _ in documents]
     gains: list[Numbers] = []
     for number in range(PASSES):
         if number:
             sizes = len(source_words), len(target_words)
             first, second = (lexical.learned_words(pairs, *sizes, equal) for pairs in _sure_pairs(paths, sides))
-            halves, even = (first, second), _even_share(paths)
-        matched = (
-            {*halves[0], *halves[1]},
-            {other for half in halves for partners in half.values() for other in partners},
+            halves, neutral = (first, second), _neutral_share(paths)
+        matched_targets = {word for half in halves for targets in half.values() for word in targets}
+        idf = (
+            lexical.reduce_unmatched(source_idf, source_words, {*halves[0], *halves[1]}),
+            lexical.reduce_unmatched(target_idf, target_words, matched_targets),
         )
-        used = (
-            lexical.usable(worth[0], source_words, sorted(matched[0])),
-            lexical.usable(worth[1], target_words, sorted(matched[1])),
-        )
-        lexicon = _Lexicon(halves, used, even)
+        lexicon = _Lexicon(halves, idf, neutral)
         aligned = [_aligned(*document, lexicon, former) for document, former in zip(sides, paths, strict=True)]
         paths, gains = [_with_confidence(beads) for beads, _ in aligned], [gain for _, gain in aligned]
     return [
@@ -119,10 +117,10 @@ def align(documents: Sequence[Document]) -> list[list[Bead]]:
 
 def _source_words(document: Document) -> list[list[str]]:
     """The words of each source sentence, and of its translation if there is one."""
-    translated = [lexical.words_in(text, lexical.TRANSLATED) for text in document.translations]
-    own = [lexical.words_in(sentence.text) for sentence in document.source]
+    translations = document.translations or [""] * len(document.source)
     return [
-        words + translated_words for words, translated_words in zip(own, translated or [[]] * len(own), strict=True)
+        lexical.words_in(sentence.text) + lexical.words_in(translation, lexical.TRANSLATED)
+        for sentence, translation in zip(document.source, translations, strict=True)
     ]
 
 
@@ -153,9 +151,9 @@ def _aligned(source: _Side, target: _Side, lexicon: _Lexicon, former: Sequence[B
     gains = []
     for (first, other), (last, other_last) in pairwise([(0, 0), *_cuts((0, 0), end, anchors), end]):
         ours, theirs = slice(first, last), slice(other, other_last)
-        texts = source.text(ours, lexicon.worth[0]), target.text(theirs, lexicon.worth[1])
+        texts = source.text(ours, lexicon.idf[0]), target.text(theirs, lexicon.idf[1])
         common = _common(source.rows[ours], target.rows[theirs], first, lexicon)
-        evidence = Evidence(*common, lexicon.even, ratio)
+        evidence = Evidence(*common, lexicon.neutral, ratio)
         path = best_path(*texts, evidence)
         gains.append(excess(path, evidence, *texts))
         beads += [bead._replace(source=bead.source + first, target=bead.target + other) for bead in path]
@@ -163,16 +161,16 @@ def _aligned(source: _Side, target: _Side, lexicon: _Lexicon, former: Sequence[B
 
 
 def _common(sources: Sequence[Ids], targets: Sequence[Ids], first: int, lexicon: _Lexicon) -> tuple[Floats, Floats]:
-    """What the sentences have in common. The words of each half of the sources are matched by what was learned from the
-    other one: what a lexicon says of the pairs that it was learned from confirms any pair."""
+    """What the sentences have in common: the first two fields of `Evidence`. The words of each half of the sources are
+    matched by a lexicon of the other half: a lexicon confirms any pair that it was learned from."""
     of_targets = np.zeros((len(sources), len(targets)), dtype=np.float32)
     of_sources = np.zeros_like(of_targets)
     halves = np.array([_in_second_half(first + number) for number in range(len(sources))], dtype=bool)
     for half, matches in zip((True, False), lexicon.halves, strict=True):
         numbers = np.flatnonzero(halves == half).tolist()
         rows = [sources[number] for number in numbers]
-        of_targets[numbers] = lexical.in_common(rows, targets, matches, lexicon.worth[1])
-        of_sources[numbers] = lexical.in_common(targets, rows, lexical.turned(matches), lexicon.worth[0]).T
+        of_targets[numbers] = lexical.in_common(rows, targets, matches, lexicon.idf[1])
+        of_sources[numbers] = lexical.in_common(targets, rows, lexical.turned(matches), lexicon.idf[0]).T
     return of_targets, of_sources
 
 
@@ -192,10 +190,10 @@ def _sure_pairs(paths: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _S
     return halves
 
 
-def _even_share(paths: Sequence[Sequence[Bead]]) -> float:
+def _neutral_share(paths: Sequence[Sequence[Bead]]) -> float:
     """Less than half of the share that is matched in sure pairs."""
     shares = [bead.share for path in paths for bead in path if bead.confidence >= SURE]
-    return float(np.clip(0.4 * np.mean(shares), MIN_EVEN, MAX_EVEN)) if shares else FIRST_EVEN
+    return float(np.clip(0.4 * np.mean(shares), MIN_NEUTRAL, MAX_NEUTRAL)) if shares else FIRST_NEUTRAL
 
 
 def _belong_together(number: int, paths: Sequence[Sequence[Bead]], gains: Sequence[Numbers]) -> bool:

@@ -39,22 +39,21 @@ Files = tuple[Path, Path]
 """A document and its translation."""
 
 
-class Found(NamedTuple):
-    """Sentences with their translation, or sentences of one side that have none."""
+class Result(NamedTuple):
+    """Sentences with their translation, or sentences of one side without any."""
 
     pair: Pair
-    """The texts, and where the first one stands."""
+    """The texts, with file and line of the first one."""
     target_place: str
     confidence: float
     fault: str
-    """Why it is left out; empty for a pair."""
+    """Why the pair is left out; empty for one that is written."""
 
     @property
     def notes(self) -> dict[str, str | float]:
-        """What a file may say of a pair besides its text."""
-        return {
-            "confidence": self.confidence, "source-place": self.pair.place, "target-place": self.target_place
-        }  # fmt: skip
+        """Further fields of a pair in a file."""
+        places = {"source-place": self.pair.place, "target-place": self.target_place}
+        return {"confidence": self.confidence, **places}
 
 
 class Texts(NamedTuple):
@@ -84,17 +83,17 @@ def find_files(source: Path, target: Path) -> tuple[list[Files], list[Path]]:
     pairs = [
         (paths[0], theirs[name][0]) for name, paths in ours.items() if len(paths) == 1 == len(theirs.get(name, ()))
     ]
-    taken = {path for files in pairs for path in files}
-    alone = [path for side in (ours, theirs) for paths in side.values() for path in paths if path not in taken]
+    paired = {path for files in pairs for path in files}
+    unpaired = [path for side in (ours, theirs) for paths in side.values() for path in paths if path not in paired]
     if not pairs:
-        named = ", ".join(map(str, alone[:4])) or "there are no documents in them"
+        named = ", ".join(map(str, unpaired[:4])) or "there are no documents in them"
         raise UserError(f"{source} and {target}: no document has the same name in both ({named})")
-    return pairs, alone
+    return pairs, unpaired
 
 
 def _by_name(folder: Path) -> dict[str, list[Path]]:
-    """The documents in a folder and in those in it, without hidden ones, by their names without suffix, codes of
-    languages and case."""
+    """The documents in a folder and its subfolders, hidden ones excepted, by their lowercased names without suffix and
+    language codes."""
     documents: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
@@ -111,12 +110,13 @@ def _is_language(word: str) -> bool:
 
 
 def _language_of(path: Path, texts: Sequence[str], option: str) -> str:
-    """The language of a document, from its text or its name. Raises `UserError` if neither tells it."""
-    named = [normal_code(word) for word in _WORD.split(path.name.lower()) if _is_language(word)]
-    language = likely_language(texts) or (named[-1] if named else "")
-    if not language:
-        raise UserError(f"{path}: its language cannot be told from so little text: give {option} LANG, as {option} en")
-    return language
+    """The language of a document, from its text or its name. Raises `UserError` if neither is sufficient."""
+    if language := likely_language(texts):
+        return language
+    for word in reversed(_WORD.split(path.name.lower())):
+        if _is_language(word):
+            return normal_code(word)
+    raise UserError(f"{path}: its language cannot be told from so little text: give {option} LANG, as {option} en")
 
 
 def _units_of(path: Path) -> list[Unit]:
@@ -133,9 +133,9 @@ def _units_of(path: Path) -> list[Unit]:
 
 
 def plain(unit: Unit) -> str:
-    """The text of a unit without its codes. One that stands alone, such as a line break, is a space."""
-    alone = {FIRST_CODE + number for number, code in enumerate(unit.codes) if code.role == "alone"}
-    return CODES.sub(lambda mark: " " if ord(mark[0]) in alone else "", unit.text)
+    """The text of a unit without its codes. A code without content, such as a line break, is a space."""
+    spaces = {FIRST_CODE + number for number, code in enumerate(unit.codes) if code.role == "alone"}
+    return CODES.sub(lambda mark: " " if ord(mark[0]) in spaces else "", unit.text)
 
 
 def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
@@ -143,9 +143,9 @@ def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:
     sentences = []
     for unit in units:
         for text in split_sentences(plain(unit), language).texts:
-            shown = " ".join(text.split())
-            if has_words(shown) or any(map(str.isdigit, shown)):
-                sentences.append(Sentence(shown, unit.line))
+            sentence = " ".join(text.split())
+            if has_words(sentence) or any(map(str.isdigit, sentence)):
+                sentences.append(Sentence(sentence, unit.line))
     return sentences
 
 
@@ -177,7 +177,7 @@ def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Dire
 
 def pair(
     texts: Sequence[Texts], threshold: float, say: Say, translate: Translate | None, *, turned: bool = False
-) -> list[Found]:
+) -> list[Result]:
     """Align all documents. Pairs have a confidence of at least `threshold`.
 
     Args:
@@ -186,17 +186,15 @@ def pair(
     documents = []
     for files in texts:
         sides = (files.target, files.source) if turned else (files.source, files.target)
-        told = translate([sentence.text for sentence in sides[0]]) if translate is not None else ()
-        documents.append(Document(*sides, told))
+        translations = translate([sentence.text for sentence in sides[0]]) if translate is not None else ()
+        documents.append(Document(*sides, translations))
     results = []
     for files, beads in zip(texts, align(documents), strict=True):
-        of_files = [_found(files, bead, threshold, turned=turned) for bead in beads]
-        count = sum(not result.fault for result in of_files)
-        line = f"{files.files[0]} + {files.files[1]}: {counted(count, 'pair')} of {len(files.source):,} and "
-        line += f"{counted(len(files.target), 'sentence')}"
-        if count < FEW * max(min(len(files.source), len(files.target)), 1):
-            line += "; warning: so few that these may be two different texts"
-        say(line)
+        of_files = [_result(files, bead, threshold, turned=turned) for bead in beads]
+        count, sizes = sum(not result.fault for result in of_files), (len(files.source), len(files.target))
+        warning = "; warning: so few that these may be two different texts" * (count < FEW * max(min(sizes), 1))
+        sentences = f"{sizes[0]:,} and {counted(sizes[1], 'sentence')}"
+        say(f"{files.files[0]} + {files.files[1]}: {counted(count, 'pair')} of {sentences}{warning}")
         results += of_files
     return results
 
@@ -204,14 +202,14 @@ def pair(
 UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair, below the --threshold"
 
 
-def _found(texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> Found:
+def _result(texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> Result:
     begins, counts = (bead.source, bead.target), bead.kind
     if turned:
         begins, counts = begins[::-1], counts[::-1]
     ours = texts.source[begins[0] : begins[0] + counts[0]]
     theirs = texts.target[begins[1] : begins[1] + counts[1]]
     source, target = (" ".join(sentence.text for sentence in sentences) for sentences in (ours, theirs))
-    start = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
+    file, line = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
     target_place = f"{texts.files[1]}:{theirs[0].line}" if theirs else ""
     fault = UNPAIRED if not bead.pairs else UNSURE if bead.confidence < threshold else ""
-    return Found(Pair(source, target, str(start[0]), start[1]), target_place, round(bead.confidence, 3), fault)
+    return Result(Pair(source, target, str(file), line), target_place, round(bead.confidence, 3), fault)

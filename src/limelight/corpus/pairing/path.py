@@ -2,9 +2,8 @@
 
 A bead is a pair of sentences, a sentence without translation, or two sentences of one side with one of the other. Its
 score is the logarithm of the probabilities of its kind and of its lengths (Gale and Church 1993, "A Program for
-Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from matched words: of all that the words of
-its sentences are worth, `Evidence.even` is as probable in a translation as elsewhere; more speaks for the bead, less
-against it.
+Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from matched words: if their share of the idf
+(`words.py`) of all words of its sentences is above `Evidence.neutral` it speaks for the bead, otherwise against it.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ PRIORS = tuple(math.log(share) for share in (0.89, 0.03, 0.03, 0.03, 0.03))
 """The priors of Gale and Church, with more for sentences without translation."""
 SPREAD = 6.8
 """Variance of the length of a translation, per character."""
-TEMPER, LEAST_EVIDENCE = 0.4, -12.0
-"""Words of a sentence are not independent, so their sum is tempered; one pair alone must not decide the whole path."""
+TEMPER, MIN_EVIDENCE = 0.4, -12.0
+"""Factor of the evidence, as the words of a sentence are not independent; and its bound, as one pair alone must not
+decide the whole path."""
 UNREACHED = -1e30
 
 
@@ -35,23 +35,23 @@ class Text(NamedTuple):
     lengths: Numbers
     """Characters."""
     totals: Numbers
-    """The worth of the words of each sentence."""
+    """The sum of the idf of the words of each sentence."""
 
 
 class Evidence(NamedTuple):
-    """The worth that sources and targets have in common, for each pair of sentences."""
+    """The idf of the words that sources and targets have in common, for each pair of sentences."""
 
     of_targets: Floats
-    """(sources, targets): what the matched words of a target are worth."""
+    """(sources, targets): of the matched words of a target."""
     of_sources: Floats
-    even: float
+    neutral: float
     """The matched share that speaks neither for nor against a pair."""
     ratio: float
     """Characters of a target for one of a source."""
 
 
 class Bead(NamedTuple):
-    """Some sentences of each side."""
+    """Sentences of each side that belong together."""
 
     source: int
     """The first one."""
@@ -80,9 +80,9 @@ def _gains(source: Text, target: Text, evidence: Evidence, end: int, kind: tuple
     totals = source.totals[ours].sum(), _windows(target.totals, kind[1])
     matched = np.minimum(_windows(evidence.of_sources[ours].sum(axis=0), kind[1]), totals[0])
     matched = matched + np.minimum(_windows(evidence.of_targets[ours].sum(axis=0), kind[1]), totals[1])
-    worth, odds = totals[0] + totals[1], evidence.even / (1 - evidence.even)
-    gains = gains + np.maximum(TEMPER * ((1 + odds) * matched - odds * worth), LEAST_EVIDENCE)
-    return gains, matched / np.maximum(worth, 1e-9)
+    total, odds = totals[0] + totals[1], evidence.neutral / (1 - evidence.neutral)
+    gains = gains + np.maximum(TEMPER * ((1 + odds) * matched - odds * total), MIN_EVIDENCE)
+    return gains, matched / np.maximum(total, 1e-9)
 
 
 def _windows(values: npt.NDArray[np.floating], size: int) -> Numbers:

@@ -1,13 +1,13 @@
 """The words that sentences of two languages have in common: equal ones, or through a lexicon or translations.
 
-A source word x matches a target word w with a weight from 0 to 1. A word is worth log(N / n), if n of N sentences have
-it.
+A source word matches a target word with a weight from 0 to 1. The idf of a word is log(N / n), if n of N sentences have
+it (inverse document frequency).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,17 +19,17 @@ MAX_LETTERS = 6
 """Words are compared by their first letters, so that forms of a word, and many cognates, count as one."""
 MAX_WORDS = 200
 """Words of a sentence that are used."""
-MIN_WORTH, MAX_WORTH = 1.0, 6.0
-"""Words that are worth less are in more than a third of the sentences, and are left out."""
+MIN_IDF, MAX_IDF = 1.0, 6.0
+"""Words of a lower idf are in more than a third of the sentences, and are left out."""
 MIN_WEIGHT = 0.1
 """Weights of the lexicon below it are noise."""
 UNMATCHED = 0.1
-"""Factor for the worth of words without any match: that one is missing in a sentence says nothing."""
+"""Factor for the idf of words without any match: that one is missing in a sentence says nothing."""
 MIN_MET = 2
-"""Pairs in which two words met at least, to count as translations of each other: words that met once match all of a
-sentence."""
+"""Minimum number of pairs in which two words occur together, to count as translations of each other: a word that occurs
+once matches all words of a sentence."""
 TRANSLATED = "\0"
-"""Begins a word of a translation of the source."""
+"""Prefix of a word of a translation of the source."""
 
 Numbers = npt.NDArray[np.float64]
 Floats = npt.NDArray[np.float32]
@@ -42,19 +42,18 @@ def words_in(text: str, mark: str = "") -> list[str]:
     return [mark + word.lower()[:MAX_LETTERS] for word in words_of(text)[:MAX_WORDS]]
 
 
-def worth_of(rows: Sequence[Ids], words: Mapping[str, int]) -> Numbers:
-    """The worth of each word."""
+def idf_of(rows: Sequence[Ids], words: Mapping[str, int]) -> Numbers:
+    """The idf of each word, 0 below `MIN_IDF`."""
     counts = np.bincount(np.concatenate([*rows, np.zeros(0, dtype=np.int64)]), minlength=len(words))
-    worth = np.log(max(len(rows), 1) / np.maximum(counts, 1))
-    return np.asarray(np.where(worth < MIN_WORTH, 0.0, np.minimum(worth, MAX_WORTH)))
+    idf = np.log(max(len(rows), 1) / np.maximum(counts, 1))
+    return np.asarray(np.where(idf < MIN_IDF, 0.0, np.minimum(idf, MAX_IDF)))
 
 
-def usable(worth: Numbers, words: Mapping[str, int], matched: Sequence[int]) -> Numbers:
-    """The worth of each word, little for those without any match, unless they are numbers."""
-    share = np.full(len(worth), UNMATCHED)
-    share[matched] = 1.0
-    share[[number for word, number in words.items() if any(map(str.isdigit, word))]] = 1.0
-    return np.asarray(worth * share)
+def reduce_unmatched(idf: Numbers, words: Mapping[str, int], matched: Collection[int]) -> Numbers:
+    """The idf of each word, reduced for words without any match that are not numbers."""
+    factor = np.full(len(idf), UNMATCHED)
+    factor[[*matched, *(number for word, number in words.items() if any(map(str.isdigit, word)))]] = 1.0
+    return np.asarray(idf * factor)
 
 
 def equal_words(source: Mapping[str, int], target: Mapping[str, int]) -> Matches:
@@ -91,9 +90,9 @@ def turned(matches: Matches) -> Matches:
     return sources
 
 
-def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, worth: Numbers) -> Floats:
-    """(rows, others): the worth of the words of each other sentence that words of the row match, times their
-    weights."""
+def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, idf: Numbers) -> Floats:
+    """(rows, others): the idf of the words of each other sentence that words of the row match, times the weights of the
+    matches."""
     words = np.unique(np.concatenate([*others, np.zeros(0, dtype=np.int64)]))
     columns = {word: column for column, word in enumerate(words.tolist())}
     has = np.zeros((len(words), len(others)), dtype=np.float32)
@@ -105,7 +104,7 @@ def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, wort
             for other, weight in matches.get(word, {}).items():
                 if other in columns:
                     line[columns[other]] = max(line[columns[other]], weight)
-    common: Floats = (weights * worth[words].astype(np.float32)) @ has
+    common: Floats = (weights * idf[words].astype(np.float32)) @ has
     return common
 
 
