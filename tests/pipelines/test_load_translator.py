@@ -8,10 +8,12 @@ import torch
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
+from limelight.inference.linear import int8_kind
+from limelight.interop import export_limelight
 from limelight.models.families import build_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.storage.model import save_model
+from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 
 WORDS = "the a red green old small house river bird stone sees finds carries behind under near"
@@ -36,9 +38,11 @@ def tokenizers() -> Tokenizers:
     return joint_tokenizer(phrases(1))
 
 
-def stored(folder: Path, tokenizers: Tokenizers, **decoding) -> Path:
+MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7)
+
+
+def stored(folder: Path, tokenizers: Tokenizers, model: TransformerConfig = MODEL, **decoding) -> Path:
     """A run with a small random model."""
-    model = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=12, heads=3, d_ff=7)
     config = RunConfig(model=model, decoding=DecodingConfig(max_length_extra=3, **decoding))
     save_model(folder / "best", build_model(model, tokenizers), tokenizers, config, notes={}, card="")
     return folder
@@ -68,6 +72,30 @@ def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(
     by_hand = Ensemble([one.model for one in singles])
     by_hand = Translator(by_hand, tokenizers, singles[0].config, precision="fp32")
     assert both.translate(TEXTS) == by_hand.translate(TEXTS)
+
+
+@pytest.mark.skipif(int8_kind() is None, reason="needs numba and AVX2")
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tie": "three-way"},
+        {"positions": "learned", "tie": "none", "output_bias": True},
+        {"positions": "rotary", "norm": "pre"},
+        {"decoder_autoreg": "ssru", "tie": "two-way"},
+    ],
+    ids=str,
+)
+def test_a_model_in_int8_is_searched_without_the_readable_one(
+    changes: dict, precision: str, seed: int, tmp_path: Path, tokenizers: Tokenizers
+) -> None:
+    run = stored(tmp_path, tokenizers, MODEL.model_copy(update=changes))
+    export_limelight(load_model(run), tmp_path / "int8", form="int8")
+    one = load_model(tmp_path / "int8")
+    found = Translator(one, tokenizers, precision=precision).translate(TEXTS)
+    assert "model" not in vars(one)
+    assert found == Translator(one.model, tokenizers, precision=precision).translate(TEXTS)
+    assert all(each.is_cpu for each in (*one.model.parameters(), *one.model.buffers()))
 
 
 def test_an_ensemble_needs_one_tokenizer(seed: int, tmp_path: Path, tokenizers: Tokenizers) -> None:

@@ -13,7 +13,7 @@ from torch import nn
 
 from limelight.config import RecurrentConfig, TransformerConfig
 from limelight.errors import RunError, UserError
-from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
+from limelight.storage.weights import assign_weights, named_weights, put_weights, read_weights, save_weights
 from tests.models.helpers import make_model
 
 TRANSFORMER = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=11, heads=3, head_size=2, d_ff=13)
@@ -57,6 +57,14 @@ def test_everything_that_does_not_fit_is_listed_and_nothing_is_changed(seed: int
     for fault in ("missing 1.weight", "unknown 2.bias", "0.bias is (7,), expected (3,)"):
         assert fault in message
     assert all(torch.equal(tensor, before[name]) for name, tensor in named_weights(model).items())
+
+
+def test_shared_parameters_stay_shared(seed: int) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    model[1].weight = model[0].weight
+    assign_weights(model, {name: tensor + 1 for name, tensor in named_weights(model).items()})
+    assert model[1].weight is model[0].weight
+    assert len(list(model.parameters())) == 3
 
 
 @pytest.mark.parametrize("broken", [float("nan"), float("inf"), float("-inf")])

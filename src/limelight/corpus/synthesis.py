@@ -234,7 +234,7 @@ def _input_filter(job: Job, translator: Translator) -> Callable[[str], str]:
     inputs in their order."""
     seen: set[int] = set()
     """Hashes of 64 bits: for n texts the probability of any false match is about n^2 / 2^65."""
-    source, longest = translator.towards(job.direction).source, longest_sequence(translator.model)
+    source, longest = translator.towards(job.direction).source, longest_sequence(translator.searched)
 
     def fault_of_input(text: str) -> str:
         count = len(seen)

@@ -13,6 +13,7 @@ from limelight.decoding.top import in_full
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
+from limelight.storage.model import StoredModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Ensemble(Seq2Seq):
         return cast(list[Seq2Seq], list(self.members))
 
 
-def prepare_each(model: Seq2Seq, precision: str) -> Seq2Seq:
+def prepare_each(model: Seq2Seq | StoredModel, precision: str) -> Seq2Seq:
     """`prepare` for a model; for an ensemble, an ensemble of the prepared members."""
     if not isinstance(model, Ensemble):
         return prepare(model, precision)

@@ -4,13 +4,11 @@ whatever its other modules do."""
 import copy
 from typing import Any, TypeVar
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from limelight.attention.scores import Score
 from limelight.inference.linear import MakeLinear
 from limelight.models.interface import Seq2Seq
-from limelight.shapes import Float
 
 ModelT = TypeVar("ModelT", bound=Seq2Seq)
 
@@ -35,13 +33,3 @@ def _replace(module: nn.Module, linear: MakeLinear) -> None:
             setattr(module, name, linear(child.weight, child.bias))
         elif not isinstance(child, Score):
             _replace(child, linear)
-
-
-def joined(*layers: nn.Linear) -> tuple[Float[Tensor, "out in"], Float[Tensor, " out"]]:
-    """Matrix and bias of one layer for several layers with the same input; the bias of those without one is zero."""
-    weights = [layer.weight.detach() for layer in layers]
-    biases = [
-        weight.new_zeros(len(weight)) if layer.bias is None else layer.bias.detach()
-        for layer, weight in zip(layers, weights, strict=True)
-    ]
-    return torch.cat(weights), torch.cat(biases)

@@ -12,8 +12,9 @@ from limelight.capabilities import bf16_products, has, multiplies_bf16
 from limelight.errors import UserError
 from limelight.inference.linear import int8_kind, is_pending, linear_of
 from limelight.inference.pack import packed
-from limelight.models.interface import Seq2Seq
+from limelight.models.interface import Seq2Seq, device_of
 from limelight.models.transformer.model import Transformer
+from limelight.storage.model import StoredModel
 
 try:
     from limelight.inference.cpu.network import network_of
@@ -22,8 +23,9 @@ except ImportError:  # numba is optional; without it attention uses matrix produ
     network_of = CompiledTransformer = None  # type: ignore[assignment, misc]
 
 
-def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
-    """The model prepared for decoding on its device, in evaluation mode; on a GPU in fp32 it is the model itself.
+def prepare(model: Seq2Seq | StoredModel, precision: str) -> Seq2Seq:
+    """The model prepared for decoding on its device, in evaluation mode; on a GPU in fp32 it is the model itself. A
+    stored model that compiled code knows is packed from its numbers: the readable one is not built.
 
     On a CPU embeddings, normalization, attention, softmax and recurrent cells stay in fp32; `int8` adds a rounding
     error of about a hundredth of each linear layer's output. On a GPU `bf16` converts the whole model.
@@ -31,12 +33,12 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     Raises `UserError` for a precision that the device or the model does not support.
     """
     linear = linear_of(precision)
-    weight = next(model.parameters(), None)
-    if weight is None or weight.device.type == "cpu":
-        if CompiledTransformer is not None and type(model) is Transformer and not is_pending():
-            network = network_of(model, precision)
-            if network is not None:
-                return CompiledTransformer(model, network).eval()
+    if isinstance(model, StoredModel):
+        fast = _compiled(cast(Seq2Seq, model.rows), precision) if model.device.type == "cpu" else None
+        return fast or prepare(cast(Seq2Seq, model.model), precision)
+    if device_of(model).type == "cpu":
+        if (fast := _compiled(model, precision)) is not None:
+            return fast
         twin = packed(model, linear)
         if precision != "fp32" and not any(isinstance(part, cast(type, linear)) for part in twin.modules()):
             raise UserError(f"a {type(model).__name__} supports only fp32, not {precision}: it has no linear layers")
@@ -44,6 +46,14 @@ def prepare(model: Seq2Seq, precision: str) -> Seq2Seq:
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
     return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
+
+
+def _compiled(model: Seq2Seq, precision: str) -> Seq2Seq | None:
+    """The compiled form of a model on the CPU; None if compiled code does not know it, or is not there yet."""
+    if CompiledTransformer is None or type(model) is not Transformer or is_pending():
+        return None
+    network = network_of(model, precision)
+    return None if network is None else CompiledTransformer(model, network).eval()
 
 
 def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:

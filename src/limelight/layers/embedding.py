@@ -121,7 +121,7 @@ class SinusoidalPositions(AddedPositions):
     def __init__(self, d_model: int, *, layout: str = "interleaved", ready: int = 256) -> None:
         super().__init__()
         self.layout = layout
-        table = torch.empty(ready, d_model)  # see `draw_normal`
+        table = torch.zeros(ready, d_model)  # see `draw_normal`
         self.register_buffer(
             "table", table if table.is_meta else sinusoids(ready, d_model, layout=layout), persistent=False
         )
@@ -158,6 +158,12 @@ class LearnedPositions(AddedPositions):
             )
 
 
+def rotary_rates(head_size: int) -> Float[Tensor, " pairs"]:
+    """The angle between adjacent positions for each pair of components (Su et al. 2021, eq. 15)."""
+    pairs = torch.arange(head_size // 2, dtype=torch.float64)
+    return torch.exp(pairs * (-2 * math.log(10_000.0) / head_size)).float()
+
+
 class RotaryPositions(nn.Module):
     """Rotates pairs of components of queries and keys by an angle proportional to the position (Su et al. 2021, eq.
     34).
@@ -171,11 +177,8 @@ class RotaryPositions(nn.Module):
         super().__init__()
         if head_size % 2:
             raise UserError(f"rotary positions rotate pairs of components: the head size must be even, not {head_size}")
-        rates = torch.empty(head_size // 2)  # see `draw_normal`
-        if not rates.is_meta:
-            pairs = torch.arange(head_size // 2, dtype=torch.float64)
-            rates = torch.exp(pairs * (-2 * math.log(10_000.0) / head_size)).float()
-        self.register_buffer("rates", rates, persistent=False)
+        rates = torch.zeros(head_size // 2)  # see `draw_normal`
+        self.register_buffer("rates", rates if rates.is_meta else rotary_rates(head_size), persistent=False)
 
     def forward(
         self, heads: Float[Tensor, "batch heads length head_size"], positions: Int[Tensor, "..."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
 from limelight.pipelines.phrases import PhraseTokens
 from limelight.pipelines.translation import Translation
+from limelight.storage.model import StoredModel
 from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased, unknown_share
 from limelight.text.detection import LanguageDetector
@@ -99,7 +100,7 @@ class Codec:
 
     def __init__(
         self,
-        model: Seq2Seq,
+        model: Seq2Seq | StoredModel,
         tokenizers: Tokenizers,
         config: DecodingConfig | None = None,
         *,
@@ -116,7 +117,7 @@ class Codec:
         """Whether each side begins with a token for its own language, see `DataConfig.language_tokens`."""
         self.pivots = find_pivots(self.directions)
         """Pairs of languages without a direction, each with the language through which they are translated."""
-        self.model = model
+        self._given = model
         self.name = ""
         """The name of the model in titles: the folder it was loaded from."""
         self.confidence: Confidence | None = None
@@ -137,7 +138,7 @@ class Codec:
     def _prepare(self) -> None:
         self.awaits_loops = is_pending()
         """Whether the model is searched without compiled loops until these have been compiled."""
-        self.searched = self.model if self._precision is None else prepare_each(self.model, self._precision)
+        self.searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
         self.modules = tuple(self.searched.modules())
         """Those of `searched`, for `eval_mode`."""
         short = self._shortlist
@@ -151,9 +152,14 @@ class Codec:
         return changed
 
     @property
+    def model(self) -> Seq2Seq:
+        """The readable model; a stored one is built when it is first asked for."""
+        return cast(Seq2Seq, self._given.model) if isinstance(self._given, StoredModel) else self._given
+
+    @property
     def device(self) -> torch.device:
         """The device of the model."""
-        return device_of(self.model)
+        return device_of(self.searched)
 
     def towards(self, direction: Direction | None) -> Tokenizers:
         """The tokenizers for a direction, with the tag of its target language if the model has several.
@@ -239,12 +245,12 @@ class Codec:
         prefix = target.encode(part.prefix) if part.prefix else []
         if self.forces_languages and part.direction is not None:
             prefix = [target.reserved_id(language_tag(part.direction.target)), *prefix]
-        limit, longest = settings.max_length(len(ids)), longest_sequence(self.model)
+        limit, longest = settings.max_length(len(ids)), longest_sequence(self.searched)
         if longest is not None:
             require_room(ids, longest, f"text {part.place[0]}")
             require_room(prefix, longest, f"prefix {part.place[0]}")
             limit = min(limit, longest - 1)
-        ids = [*ids, self.model.end_id]
+        ids = [*ids, self.searched.end_id]
         listed = None if self.short is None else self.short.listed(ids, prefix)
         tokens = [token for phrase in phrases for form in phrase.forms for token in form]
         if listed is not None and tokens:

@@ -19,7 +19,7 @@ from limelight.inference.prepare import search_precision
 from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, resolve, use_of
-from limelight.models.interface import Seq2Seq, device_of
+from limelight.models.interface import Seq2Seq
 from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import FEATURES
 from limelight.pipelines.translator import Translator
@@ -125,7 +125,7 @@ def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None,
     device = device or choose_device("auto")
     stored = [load_model(folder, device) for folder in folders]
     family = stored[0].config.model
-    use = use or use_of(family, stored[0].model)
+    use = use or use_of(family, stored[0].rows)
     for each in stored:
         require_command(each, use.name)
     if len(stored) > 1 and use is not TRANSLATE:
@@ -147,22 +147,22 @@ def make_translator(
     stored: Sequence[StoredModel], *, precision: str | None = None, shortlist: bool = False, threads: int | None = None
 ) -> Translator:
     """The translator of a stored model, or the ensemble of several. Raises `UserError` as `load_translator` does."""
-    first, models = stored[0], [cast(Seq2Seq, each.model) for each in stored]
+    first = stored[0]
     for other in stored[1:]:
         _require_alike(first, other)
     if shortlist and len(stored) > 1:
         raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
     made = Translator(
-        models[0] if len(models) == 1 else Ensemble(models),
+        first if len(stored) == 1 else Ensemble([cast(Seq2Seq, each.model) for each in stored]),
         first.tokenizers,
         first.config.decoding,
-        precision=precision or search_precision(first.config.weights, device_of(models[0])),
+        precision=precision or search_precision(first.config.weights, first.device),
         shortlist=read_shortlist(first.folder / SHORTLIST, first.tokenizers) if shortlist else None,
         threads=threads,
         directions=directions_of(first.config.data),
     )
     made.forces_languages = first.config.data.language_tokens == "both"
-    if len(models) > 1:
+    if len(stored) > 1:
         return made
     made.knows_placeholders = first.config.augmentation.placeholders > 0
     made.knows_terms = first.config.augmentation.terms > 0
@@ -170,9 +170,11 @@ def make_translator(
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
         made.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
     with _optional("words are aligned with the mean of all heads"):
-        made.alignment_heads = stored_heads(first.folder / ALIGNMENT, models[0])
+        made.alignment_heads = stored_heads(first.folder / ALIGNMENT, cast(Seq2Seq, first.rows))
     with _optional("the page shows no roles over a corpus"):
-        made.head_roles = read_table(first.folder / ROLES, Roles, counts=head_counts(models[0]), known=TEXTS)
+        made.head_roles = read_table(
+            first.folder / ROLES, Roles, counts=head_counts(cast(Seq2Seq, first.rows)), known=TEXTS
+        )
     return made
 
 

@@ -247,7 +247,7 @@ class Translator(Codec):
         does.
         """
         made = copy.copy(self)
-        made.model = with_heads(self.model, keep_heads)
+        made._given = with_heads(self.model, keep_heads)
         made._prepare()
         return made
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,55 +17,78 @@ from limelight.models.families import build_model, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
-from limelight.storage.weights import expand, named_weights, put_weights, read_weights, require_fit, save_weights
+from limelight.storage.weights import (
+    Rows,
+    assign_weights,
+    named_weights,
+    numbers_of,
+    put_weights,
+    read_weights,
+    require_finite,
+    require_fit,
+    save_weights,
+    with_scales,
+)
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.extend import Extension
 
 
-class WithoutDrawing(TorchFunctionMode):
-    """A context in which tensors are not filled with random numbers: a third of the time of loading would go into
-    initial weights that are replaced."""
+class Unallocated(TorchFunctionMode):
+    """A context in which `torch.empty` allocates no memory: new modules have parameters on the `meta` device, and their
+    initial weights, which a file replaces, are not drawn. Buffers are filled as ever."""
 
     def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-        if function is Tensor.uniform_:
-            return arguments[0]
-        if function is Tensor.normal_:  # zeros: some initial weights are factors of a matrix of such numbers
-            return arguments[0].zero_()
-        return function(*arguments, **(named or {}))
+        elsewhere = {"device": "meta"} if function is torch.empty else {}
+        return function(*arguments, **{**(named or {}), **elsewhere})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoredModel:
     """A model loaded from a folder."""
 
     folder: Path
-    model: Model
+    rows: Model
+    """The model with the numbers of the file: its int8 matrices are `Rows`, and its buffers are empty. It tells how the
+    model is built, and search is prepared from it."""
     tokenizers: Tokenizers
     config: RunConfig
     notes: dict[str, str]
     """The header of the weights: step, validation figures."""
+    device: torch.device
+
+    @cached_property
+    def model(self) -> Model:
+        """The readable model in fp32, which is built when it is first asked for."""
+        labels = self.rows.labels if isinstance(self.rows, Classifier) else ()
+        make = partial(build_model, self.config.model, self.tokenizers, labels)
+        with torch.random.fork_rng(devices=[]):
+            with Unallocated():
+                model = make()
+            if any(buffer.is_meta for buffer in model.buffers()):  # a plugin fills what `torch.empty` returns
+                model = make()
+        assign_weights(model, {name: numbers_of(weight) for name, weight in self.rows.named_parameters()})
+        return model.float().to(self.device).eval()  # float: whatever torch's default type is
 
 
 def load_model(path: str | Path, device: torch.device | None = None) -> StoredModel:
     """Load the model of a run or model folder. Raises `UserError` if it is missing, damaged or does not fit."""
     folder = find_model(path)
-    config = load_config(folder / CONFIG)
-    stored, notes = read_weights(folder / WEIGHTS)
-    weights = expand(stored, where=str(folder / WEIGHTS))
+    config, where = load_config(folder / CONFIG), str(folder / WEIGHTS)
+    mapped, notes = read_weights(folder / WEIGHTS)
+    # Copies, as the file may be replaced while the model is in use.
+    weights = with_scales({name: tensor.clone() for name, tensor in mapped.items()}, where)
     tokenizers = load_tokenizers(folder / TOKENIZER)
     labels = _labels(config, weights, folder / LABELS)
     try:
-        with torch.device("meta"), WithoutDrawing():  # shapes only: wrong sizes must not allocate memory
-            shapes = build_model(config.model, tokenizers, labels)
+        with torch.device("meta"):  # shapes only: wrong sizes must not allocate memory
+            rows = build_model(config.model, tokenizers, labels)
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
-    require_fit(shapes, weights, where=str(folder / WEIGHTS))
-    with torch.random.fork_rng(devices=[]), WithoutDrawing():
-        model = build_model(config.model, tokenizers, labels).float()  # whatever torch's default type is
-    own = [name for name in weights if stored[name].dtype == torch.int8]  # expanded here: no copy is needed
-    put_weights(model, weights, where=str(folder / WEIGHTS), own=own)
-    return StoredModel(folder, model.to(device or torch.device("cpu")).eval(), tokenizers, config, notes)
+    require_fit(rows, weights, where)
+    require_finite(weights, where)
+    assign_weights(rows, {name: each if isinstance(each, Rows) else each.float() for name, each in weights.items()})
+    return StoredModel(folder, rows.eval(), tokenizers, config, notes, device or torch.device("cpu"))
 
 
 def _labels(config: RunConfig, weights: Mapping[str, Tensor], path: Path) -> tuple[str, ...]:
@@ -82,7 +106,7 @@ def _labels(config: RunConfig, weights: Mapping[str, Tensor], path: Path) -> tup
 def require_command(stored: StoredModel, command: str) -> None:
     """Raises `UserError` for a model that `limelight COMMAND` does not support, naming the commands that do."""
     config = stored.config.model
-    if (own := use_of(config, stored.model).name) != command:
+    if (own := use_of(config, stored.rows).name) != command:
         raise UserError(
             f"{stored.folder}: this is a model of the family {config.family}, which does not {command}; "
             f"use it with `limelight {own}`"

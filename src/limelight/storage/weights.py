@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -35,23 +35,55 @@ def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
     return smaller
 
 
-def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights in fp32: int8 matrices are multiplied by their scales, other tensors are unchanged.
+class Rows(nn.Parameter):
+    """An int8 matrix with a scale for each row: a parameter of models that are stored so."""
+
+    scales: Tensor
+
+    def __new__(cls, values: Tensor, scales: Tensor) -> "Rows":
+        made = super().__new__(cls, values, requires_grad=False)
+        made.scales = scales
+        return made
+
+    def numbers(self) -> Tensor:
+        """The matrix in fp32."""
+        return self.detach().float() * self.scales[:, None]
+
+
+def with_scales(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """The weights, with each int8 matrix and its scales as `Rows`.
 
     Raises `UserError` with file and tensor if a scale is missing or does not fit.
     """
-    full = {name: tensor for name, tensor in weights.items() if not is_scale(name, weights)}
-    for name, rows in full.items():
-        if rows.dtype != torch.int8:
+    whole = {name: tensor for name, tensor in weights.items() if not is_scale(name, weights)}
+    for name, values in whole.items():
+        if values.dtype != torch.int8:
             continue
         scales = weights.get(name + SCALE)
-        if scales is None or rows.ndim != 2 or scales.shape != rows.shape[:1] or scales.dtype != torch.float32:
+        if scales is None or values.ndim != 2 or scales.shape != values.shape[:1] or scales.dtype != torch.float32:
             raise UserError(
                 f"{where}: {shown(name)} holds bytes, and {shown(name + SCALE)} is not a number in fp32 for each of "
                 "its rows: damaged, or written by another program; export the model again"
             )
-        full[name] = rows.float() * scales[:, None]
-    return full
+        whole[name] = Rows(values, scales)
+    return whole
+
+
+def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """The weights as numbers: int8 matrices are multiplied by their scales, other tensors are unchanged. Raises
+    `UserError` as `with_scales` does."""
+    whole = with_scales(weights, where)
+    return {name: tensor.numbers() if isinstance(tensor, Rows) else tensor for name, tensor in whole.items()}
+
+
+def numbers_of(tensor: Tensor) -> Tensor:
+    """A stored tensor in fp32."""
+    return tensor.numbers() if isinstance(tensor, Rows) else tensor.detach().float()
+
+
+def rows_of(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """A matrix as int8 rows and their scales: the stored ones, or rounded."""
+    return (matrix.data, matrix.scales) if isinstance(matrix, Rows) else quantize_rows(matrix.detach())
 
 
 def is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
@@ -137,29 +169,37 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
             faults.append(f"unknown {shown(name)}")
         elif tensor.shape != parameters[name].shape:
             faults.append(f"{name} is {tuple(tensor.shape)}, expected {tuple(parameters[name].shape)}")
-        elif tensor.dtype not in STORED_TYPES:
+        elif tensor.dtype not in STORED_TYPES and not isinstance(tensor, Rows):
             faults.append(f"{name} holds {tensor.dtype}, no weights")
     if faults:
         listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
         raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {listed}")
 
 
-def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str, *, own: Collection[str] = ()) -> None:
-    """Copy the tensors into a model; those of the names `own` become its tensors. Raises `UserError`, and changes
-    nothing, if they do not fit or are not finite."""
+def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
+    """Copy the tensors into a model. Raises `UserError`, and changes nothing, if they do not fit or are not finite."""
     require_fit(model, weights, where)
     require_finite(weights, where)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if name in own:
-                parameter.data = weights[name]
-            else:
-                parameter.copy_(weights[name])
+            parameter.copy_(weights[name])
+
+
+def assign_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Make the tensors themselves the parameters of a model, whose own may be on the `meta` device."""
+    parameters = dict[int, nn.Parameter]()
+    for name, parameter in model.named_parameters():
+        given = weights[name]
+        parameters[id(parameter)] = given if isinstance(given, Rows) else nn.Parameter(given)
+    for module in model.modules():
+        for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
+            setattr(module, name, parameters[id(parameter)])
 
 
 def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
     """Raise `UserError` if a number is NaN or infinite."""
-    broken = [name for name, tensor in weights.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
+    largest = {name: each.scales * 127 if isinstance(each, Rows) else each for name, each in weights.items()}
+    broken = [name for name, tensor in largest.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
     if broken:
         raise UserError(
             f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "

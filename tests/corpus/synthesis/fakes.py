@@ -23,7 +23,7 @@ class Parrot(Translator):
     def __init__(self, log: Path | None = None) -> None:
         self.log = log
         self.config = DecodingConfig()
-        self.model = nn.Module()  # type: ignore[assignment]
+        self.searched = nn.Module()  # type: ignore[assignment]
         self.tokenizers = LETTERS
         self.directions = ()
         self.forces_languages = False

@@ -32,14 +32,18 @@ class Rows(NamedTuple):
 @compiled
 def _embed(side: Side, token: int, position: int, row: Numbers) -> None:
     """What the first layer reads of a token."""
-    embedded, scale = side.embedding[token], np.float32(side.scale)
+    scale = np.float32(side.scale)
+    if len(side.rows):
+        embedded, own = side.rows[token], side.row_scales[token]
+        for index in range(len(row)):
+            row[index] = np.float32(embedded[index]) * own * scale
+    else:
+        for index in range(len(row)):
+            row[index] = side.embedding[token, index] * scale
     if len(side.positions):
         added = side.positions[position]
         for index in range(len(row)):
-            row[index] = embedded[index] * scale + added[index]
-    else:
-        for index in range(len(row)):
-            row[index] = embedded[index] * scale
+            row[index] += added[index]
 
 
 @partial(compiled, apart=True)

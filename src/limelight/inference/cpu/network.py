@@ -8,26 +8,28 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from limelight.attention.attend import Attend
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import scaled_dot
 from limelight.inference.cpu.jit import Numbers, compiled
-from limelight.inference.cpu.weights import Norm, Weights, aligned, pack
-from limelight.inference.pack import joined
+from limelight.inference.cpu.weights import Norm, Weights, pack, stacked
 from limelight.layers.embedding import (
     LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
     TokenEmbedding,
+    rotary_rates,
     sinusoids,
 )
 from limelight.layers.feed_forward import ACTIVATIONS, Dropout, FeedForward
 from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.models.transformer.model import Stack, Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
+from limelight.storage.weights import Rows, numbers_of
 
 MAX_TOKENS = 256
 """Positions of a sentence, source or target, that there are tables for at first."""
@@ -64,6 +66,11 @@ class Side(NamedTuple):
     """What the encoder or the decoder reads, and how it ends. Tables are empty if there are no such positions."""
 
     embedding: Numbers
+    """(tokens, model); no tokens if there are `rows`."""
+    rows: npt.NDArray[np.int8]
+    """(tokens, model): the embedding as stored in 8 bits; no tokens otherwise."""
+    row_scales: Numbers
+    """(tokens,)"""
     scale: float
     positions: Numbers
     turns: Numbers
@@ -111,13 +118,14 @@ def network_of(model: Transformer, precision: str) -> Network | None:
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     is_known = all(type(part) in KNOWN for part in model.modules())
     is_plain = all(part.score is scaled_dot and part.kv_heads == part.heads for part in attentions)
-    if not (encoder and decoder and is_known and is_plain and model.decoder.embedding.weight.dtype == torch.float32):
+    if not (encoder and decoder and is_known and is_plain and _is_fp32(model.decoder.embedding.weight)):
         return None
     networks = [cast(FeedForward, layer.feed_forward) for layer in (*encoder, *decoder)]
     activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
     heads = {(part.heads, part.head_size, part.value_size) for part in attentions}
     crossing = [cast(MultiHeadAttention, layer.cross_attention) for layer in decoder]
     recurrent = [layer for layer in decoder if isinstance(layer, SSRULayer)]
+    final = cast(Any, model.decoder.embedding if model.output is None else model.output)
     if len(heads) > 1 or len(activations) > 1:
         return None
     try:
@@ -134,11 +142,20 @@ def network_of(model: Transformer, precision: str) -> Network | None:
             ),
             _networks(decoder, precision),
             _weights([[part.key_proj, part.value_proj] for part in crossing], precision),
-            pack(*model.output_weights(), precision),
+            pack([(_first_rows(final.weight, model.output_size), model.output_bias)], precision),
             Sizes(*heads.pop(), activations.pop(), model.decoder.embedding.weight.shape[1] if recurrent else 0),
         )
     except ValueError:  # numpy's, for arrays of different shapes
         return None
+
+
+def _is_fp32(weight: Tensor) -> bool:
+    return isinstance(weight, Rows) or weight.dtype == torch.float32
+
+
+def _first_rows(matrix: Tensor, count: int) -> Tensor:
+    """Without the row of padding, if the matrix is the embedding."""
+    return Rows(matrix.data[:count], matrix.scales[:count]) if isinstance(matrix, Rows) else matrix[:count]
 
 
 def with_positions(network: Network, model: Transformer, length: int) -> Network:
@@ -183,31 +200,35 @@ def _norms(sublayers: Sequence[Sublayer]) -> Norm:
 
 def _weights(layers: Sequence[Sequence[nn.Linear]], precision: str) -> Weights:
     """A stack of linear layers; of each layer those with the same input are joined."""
-    packed = [pack(*joined(*several), precision) for several in layers]
+    packed = [pack([(layer.weight, layer.bias) for layer in several], precision) for several in layers]
     if len({each.outputs for each in packed}) != 1:
         raise ValueError
     values, scales, sums, numbers, biases = (
-        aligned(np.stack(parts)) for parts in zip(*(each[:5] for each in packed), strict=True)
+        stacked(parts) for parts in zip(*(each[:5] for each in packed), strict=True)
     )
     return Weights(values, scales, sums, numbers, biases, packed[0].outputs, packed[0].rounds)
 
 
 def _side(stack: Stack, length: int) -> Side:
-    embedding = stack.embedding
-    size = embedding.weight.shape[1]
+    weight, scale = stack.embedding.weight, float(stack.embedding.scale)
+    size = weight.shape[1]
+    numbers, rows, scales = np.zeros((0, size), np.float32), np.zeros((0, size), np.int8), np.zeros(0, np.float32)
+    if isinstance(weight, Rows):
+        rows, scales = weight.data.numpy(), weight.scales.numpy()
+    else:
+        numbers = np.require(weight.detach().numpy(), requirements=["C", "W"])
     positions = np.zeros((0, size), dtype=np.float32)
     if isinstance(stack.positions, SinusoidalPositions):
         positions = sinusoids(length, size, layout=stack.positions.layout).numpy()
     elif stack.positions is not None:
-        positions = stack.positions.table.detach().numpy().copy()
+        positions = numbers_of(stack.positions.table).numpy().copy()
     turns = np.zeros((0, 2), dtype=np.float32) if stack.rotary is None else turns_of(stack.rotary, length)
-    weight = np.require(embedding.weight.detach().numpy(), requirements=["C", "W"])
-    return Side(weight, float(embedding.scale), positions, turns, _last_norm(stack.norm, size))
+    return Side(numbers, rows, scales, scale, positions, turns, _last_norm(stack.norm, size))
 
 
 def turns_of(rotary: RotaryPositions, length: int) -> Numbers:
     """(length, head_size): the cosines of the angles at each position, then the sines."""
-    angles = torch.arange(length)[:, None] * rotary.rates.cpu()
+    angles = torch.arange(length)[:, None] * rotary_rates(2 * len(rotary.rates))
     turns: Numbers = torch.cat([angles.cos(), angles.sin()], dim=1).numpy()
     return turns
 

@@ -7,19 +7,21 @@ sums are taken in one order. So the result of a row does not depend, in any bit,
 
 import copy
 import math
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor, nn
 
 from limelight.inference.cpu.jit import Numbers, compiled
 from limelight.inference.cpu.lanes import LANES, apart, maximum
 from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
 from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
-from limelight.layers.embedding import quantize_rows
 from limelight.shapes import Float, Int
+from limelight.storage.weights import numbers_of, rows_of
 
 AnyT = TypeVar("AnyT", bound=np.generic)
 
@@ -65,25 +67,29 @@ class Inputs(NamedTuple):
     numbers: Numbers
 
 
-def pack(weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None, precision: str) -> Weights:
-    """Pack the weights of a layer for `fp32`, `bf16` or `int8`."""
-    weight = weight.detach()
-    biases: Numbers = (weight.new_zeros(len(weight)) if bias is None else bias.detach()).float().numpy()
+def pack(layers: Sequence[tuple[Tensor, Tensor | None]], precision: str) -> Weights:
+    """Pack the weights of layers with the same input, each a matrix (out, in) and a bias, as one layer for `fp32`,
+    `bf16` or `int8`. Stored int8 rows are taken as they are."""
+    biases: Numbers = torch.cat(
+        [torch.zeros(len(weight)) if bias is None else bias.detach().float() for weight, bias in layers]
+    ).numpy()
     if precision == "int8":
-        values, scales = quantize_rows(weight)
-        return pack_rows(values.numpy(), scales.numpy(), biases)
-    rounded = weight.bfloat16().float() if precision == "bf16" else weight.float()
+        values, scales = zip(*(rows_of(weight) for weight, _ in layers), strict=True)
+        return pack_rows(torch.cat(values).numpy(), torch.cat(scales).numpy(), biases)
+    numbers = torch.cat([numbers_of(weight) for weight, _ in layers])
+    rounded = numbers.bfloat16().float() if precision == "bf16" else numbers
     ordered, nothing = _in_blocks(rounded.numpy()), np.zeros(0, np.float32)
-    packed = np.zeros((0, 0, LANES * GROUP), np.int8), nothing, nothing, aligned(ordered), _padded(biases)
+    packed = np.zeros((0, 0, LANES * GROUP), np.int8), nothing, nothing, ordered, _padded(biases)
     return Weights(*packed, len(biases), precision == "bf16")
 
 
 def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Weights:
     """Pack int8 weights (out, in), whose rows were divided by `scales`."""
     values, scales = without_overflow(values, scales)
-    inputs = values.shape[1]
-    padded = np.pad(values, ((0, 0), (0, -inputs % (FOLD * GROUP))))
-    return _packed(padded.view(np.int32), scales, values.sum(axis=1, dtype=np.int32).astype(np.float32), biases)
+    sums = values.sum(axis=1, dtype=np.int32).astype(np.float32)
+    if missing := -values.shape[1] % (FOLD * GROUP):
+        values = np.pad(values, ((0, 0), (0, missing)))
+    return _packed(values.view(np.int32), scales, sums, biases)
 
 
 def select_outputs(linear: Weights, ids: npt.NDArray[np.int64]) -> Weights:
@@ -94,14 +100,17 @@ def select_outputs(linear: Weights, ids: npt.NDArray[np.int64]) -> Weights:
 
 def _packed(groups: npt.NDArray[np.int32], scales: Numbers, sums: Numbers, biases: Numbers) -> Weights:
     """Weights in 8 bits, (out, groups) with `GROUP` inputs each, in the order in which they are read."""
-    values, nothing = aligned(_in_blocks(groups).view(np.int8)), np.zeros((0, 0, LANES), np.float32)
+    values, nothing = _in_blocks(groups).view(np.int8), np.zeros((0, 0, LANES), np.float32)
     return Weights(values, _padded(scales), _padded(sums), nothing, _padded(biases), len(biases), False)
 
 
-def _in_blocks(rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _in_blocks(rows: npt.NDArray[AnyT]) -> npt.NDArray[AnyT]:
     """(out, any) -> (blocks, any, LANES)"""
-    padded = np.pad(rows, ((0, -len(rows) % LANES), (0, 0)))
-    return np.ascontiguousarray(padded.reshape(-1, LANES, rows.shape[1]).transpose(0, 2, 1))
+    whole, rest = divmod(len(rows), LANES)
+    blocks = aligned((whole + (rest > 0), rows.shape[1], LANES), rows.dtype)
+    blocks[:whole] = rows[: whole * LANES].reshape(whole, LANES, rows.shape[1]).transpose(0, 2, 1)
+    blocks[whole:, :, :rest] = rows[whole * LANES :].T
+    return blocks
 
 
 def _padded(numbers: Numbers) -> Numbers:
@@ -117,28 +126,42 @@ def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt
     3, 6, 7, ... As an input is at most 127, neither the positive weights among them nor the negative ones may have a
     sum above `MAX_WEIGHTS`. The scales of trained weights become a quarter coarser on average.
     """
-    if not ADDS_IN_16_BITS:
-        return values, scales
-    added = np.tile(np.eye(2, dtype=np.float32).repeat(2, axis=0), (FOLD, 1))  # (inputs, pairs): which are added
-    parts = np.pad(values.astype(np.float32), ((0, 0), (0, -values.shape[1] % len(added)))).reshape(-1, len(added))
-    totals, magnitudes = parts @ added, np.abs(parts, out=parts) @ added
-    # (rows * chunks, pairs) -> (rows,); of those with a sum too large
-    largest = (magnitudes + abs(totals)).reshape(len(values), -1).max(axis=1).astype(np.int64) // 2
-    rows = np.flatnonzero(largest > MAX_WEIGHTS)
-    factors = (largest[rows] / (MAX_WEIGHTS - FOLD)).astype(np.float32)  # rounding adds up to half for each of 2 * FOLD
-    values, scales = values.copy(), scales.copy()
-    values[rows] = np.rint(values[rows] / factors[:, None])
-    scales[rows] *= factors
+    if ADDS_IN_16_BITS:
+        values, scales = values.copy(), scales.copy()
+        _shrink(values, scales)
     return values, scales
 
 
-def aligned(values: npt.NDArray[AnyT]) -> npt.NDArray[AnyT]:
-    """A copy aligned to a cache line: otherwise every load of a register reads two lines."""
-    line = LANES * GROUP
-    room = np.empty(values.nbytes + line, dtype=np.int8)
-    copy = room[-room.ctypes.data % line :][: values.nbytes].view(values.dtype).reshape(values.shape)
-    copy[:] = values
-    return copy
+@compiled
+def _shrink(values: npt.NDArray[np.int8], scales: Numbers) -> None:
+    """Round rows with sums that are too large to fewer steps, in place."""
+    inputs = values.shape[1]
+    for row in range(len(values)):
+        largest = 0
+        for first in range(0, inputs, FOLD * GROUP):
+            for pair in (first, first + 2):
+                above = below = 0
+                for group in range(pair, min(pair + FOLD * GROUP, inputs), GROUP):
+                    for index in range(group, min(group + 2, inputs)):
+                        above, below = above + max(values[row, index], 0), below - min(values[row, index], 0)
+                largest = max(largest, above, below)
+        if largest > MAX_WEIGHTS:
+            factor = np.float32(largest / (MAX_WEIGHTS - FOLD))  # rounding adds up to half for each of 2 * FOLD
+            for index in range(inputs):
+                values[row, index] = np.int8(np.rint(np.float32(values[row, index]) / factor))
+            scales[row] *= factor
+
+
+def stacked(parts: Sequence[npt.NDArray[AnyT]]) -> npt.NDArray[AnyT]:
+    """Arrays of one shape as one. Raises `ValueError` for arrays of different shapes."""
+    return np.stack(parts, out=aligned((len(parts), *parts[0].shape), parts[0].dtype))
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[AnyT]) -> npt.NDArray[AnyT]:
+    """Zeros that are aligned to a cache line: otherwise every load of a register reads two lines."""
+    line, size = LANES * GROUP, math.prod(shape) * dtype.itemsize
+    room = np.zeros(size + line, dtype=np.int8)
+    return room[-room.ctypes.data % line :][:size].view(dtype).reshape(shape)
 
 
 class CompiledInt8Linear(nn.Module):
@@ -146,7 +169,7 @@ class CompiledInt8Linear(nn.Module):
 
     def __init__(self, weight: Float[Tensor, "out in"], bias: Float[Tensor, " out"] | None) -> None:
         super().__init__()
-        self.packed = pack(weight, bias, "int8")
+        self.packed = pack([(weight, bias)], "int8")
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
         rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
