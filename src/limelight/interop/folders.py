@@ -38,11 +38,11 @@ from limelight.storage.weights import (
     FORMS,
     SCALE,
     compact,
-    is_scale,
     named_weights,
     require_finite,
     require_fit,
     save_weights,
+    with_scales,
 )
 from limelight.tokens import Tokenizers, save_tokenizers
 from limelight.tokens.stored import KINDS
@@ -166,13 +166,9 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     model = imported.model.model_copy(update={"output_bias": has_bias})
     with torch.device("meta"):  # a configuration with wrong sizes must not allocate memory
         shapes = build_model(model, tokenizers)
-        expanded = {
-            name: torch.empty(tensor.shape) if tensor.dtype == torch.int8 else tensor
-            for name, tensor in weights.items()
-            if not is_scale(name, weights)
-        }
-    require_fit(shapes, expanded, where=imported.where)
-    require_finite({name: tensor for name, tensor in weights.items() if tensor.dtype != torch.int8}, imported.where)
+    whole = with_scales(weights, imported.where)
+    require_fit(shapes, whole, imported.where)
+    require_finite(whole, imported.where)
     kind = {"kind": imported.target.kind} if imported.target.kind in KINDS else {}
     config = config_from(
         {
@@ -180,7 +176,7 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
             "model": model.model_dump(),
             "tokens": {"joint": imported.source is imported.target, **kind},
             "data": {"inherited": imported.directions, "language_tokens": imported.language_tokens},
-            "weights": "int8" if len(expanded) < len(weights) else "fp32",
+            "weights": "int8" if len(whole) < len(weights) else "fp32",
         }
     )
     made_from = f"imported from {origin}, {imported.what}, by limelight {__version__}"

@@ -18,7 +18,7 @@ from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
 from limelight.storage.weights import (
-    Rows,
+    Int8Matrix,
     assign_weights,
     named_weights,
     numbers_of,
@@ -49,8 +49,8 @@ class StoredModel:
 
     folder: Path
     rows: Model
-    """The model with the numbers of the file: its int8 matrices are `Rows`, and its buffers are empty. It tells how the
-    model is built, and search is prepared from it."""
+    """The model with the numbers of the file: matrices in 8 bits are `Int8Matrix`, and buffers are empty. It tells how
+    the model is built, and search is prepared from it."""
     tokenizers: Tokenizers
     config: RunConfig
     notes: dict[str, str]
@@ -87,7 +87,9 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
         raise UserError(f"{folder / CONFIG}: {error}") from None
     require_fit(rows, weights, where)
     require_finite(weights, where)
-    assign_weights(rows, {name: each if isinstance(each, Rows) else each.float() for name, each in weights.items()})
+    assign_weights(
+        rows, {name: each if isinstance(each, Int8Matrix) else each.float() for name, each in weights.items()}
+    )
     return StoredModel(folder, rows.eval(), tokenizers, config, notes, device or torch.device("cpu"))
 
 

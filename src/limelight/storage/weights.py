@@ -35,12 +35,12 @@ def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
     return smaller
 
 
-class Rows(nn.Parameter):
+class Int8Matrix(nn.Parameter):
     """An int8 matrix with a scale for each row: a parameter of models that are stored so."""
 
     scales: Tensor
 
-    def __new__(cls, values: Tensor, scales: Tensor) -> "Rows":
+    def __new__(cls, values: Tensor, scales: Tensor) -> "Int8Matrix":
         made = super().__new__(cls, values, requires_grad=False)
         made.scales = scales
         return made
@@ -51,21 +51,21 @@ class Rows(nn.Parameter):
 
 
 def with_scales(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights, with each int8 matrix and its scales as `Rows`.
+    """The weights, with each int8 matrix and its scales as `Int8Matrix`.
 
     Raises `UserError` with file and tensor if a scale is missing or does not fit.
     """
-    whole = {name: tensor for name, tensor in weights.items() if not is_scale(name, weights)}
-    for name, values in whole.items():
+    whole = dict(weights)
+    for name, values in weights.items():
         if values.dtype != torch.int8:
             continue
-        scales = weights.get(name + SCALE)
+        scales = whole.pop(name + SCALE, None)
         if scales is None or values.ndim != 2 or scales.shape != values.shape[:1] or scales.dtype != torch.float32:
             raise UserError(
                 f"{where}: {shown(name)} holds bytes, and {shown(name + SCALE)} is not a number in fp32 for each of "
                 "its rows: damaged, or written by another program; export the model again"
             )
-        whole[name] = Rows(values, scales)
+        whole[name] = Int8Matrix(values, scales)
     return whole
 
 
@@ -73,17 +73,17 @@ def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     """The weights as numbers: int8 matrices are multiplied by their scales, other tensors are unchanged. Raises
     `UserError` as `with_scales` does."""
     whole = with_scales(weights, where)
-    return {name: tensor.numbers() if isinstance(tensor, Rows) else tensor for name, tensor in whole.items()}
+    return {name: tensor.numbers() if isinstance(tensor, Int8Matrix) else tensor for name, tensor in whole.items()}
 
 
 def numbers_of(tensor: Tensor) -> Tensor:
     """A stored tensor in fp32."""
-    return tensor.numbers() if isinstance(tensor, Rows) else tensor.detach().float()
+    return tensor.numbers() if isinstance(tensor, Int8Matrix) else tensor.detach().float()
 
 
 def rows_of(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """A matrix as int8 rows and their scales: the stored ones, or rounded."""
-    return (matrix.data, matrix.scales) if isinstance(matrix, Rows) else quantize_rows(matrix.detach())
+    return (matrix.data, matrix.scales) if isinstance(matrix, Int8Matrix) else quantize_rows(matrix.detach())
 
 
 def is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
@@ -169,7 +169,7 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
             faults.append(f"unknown {shown(name)}")
         elif tensor.shape != parameters[name].shape:
             faults.append(f"{name} is {tuple(tensor.shape)}, expected {tuple(parameters[name].shape)}")
-        elif tensor.dtype not in STORED_TYPES and not isinstance(tensor, Rows):
+        elif tensor.dtype not in STORED_TYPES and not isinstance(tensor, Int8Matrix):
             faults.append(f"{name} holds {tensor.dtype}, no weights")
     if faults:
         listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
@@ -190,7 +190,7 @@ def assign_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     parameters = dict[int, nn.Parameter]()
     for name, parameter in model.named_parameters():
         given = weights[name]
-        parameters[id(parameter)] = given if isinstance(given, Rows) else nn.Parameter(given)
+        parameters[id(parameter)] = given if isinstance(given, Int8Matrix) else nn.Parameter(given)
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             setattr(module, name, parameters[id(parameter)])
@@ -198,7 +198,7 @@ def assign_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
 
 def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
     """Raise `UserError` if a number is NaN or infinite."""
-    largest = {name: each.scales * 127 if isinstance(each, Rows) else each for name, each in weights.items()}
+    largest = {name: each.scales * 127 if isinstance(each, Int8Matrix) else each for name, each in weights.items()}
     broken = [name for name, tensor in largest.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
     if broken:
         raise UserError(

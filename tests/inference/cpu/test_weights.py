@@ -83,7 +83,7 @@ def test_products_of_numbers_are_those_of_torch_in_any_batch(
     precision: str, rows: int, outputs: int, inputs: int, seed: int
 ) -> None:
     weight, bias, given = torch.randn(outputs, inputs), torch.randn(outputs), torch.randn(rows, inputs)
-    packed = pack(weight, bias, precision)
+    packed = pack([(weight, bias)], precision)
     together = product(given.numpy(), packed)
     if precision == "bf16":
         weight, given = weight.bfloat16().float(), given.bfloat16().float()

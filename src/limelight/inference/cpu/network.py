@@ -29,7 +29,7 @@ from limelight.layers.feed_forward import ACTIVATIONS, Dropout, FeedForward
 from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.models.transformer.model import Stack, Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
-from limelight.storage.weights import Rows, numbers_of
+from limelight.storage.weights import Int8Matrix, numbers_of
 
 MAX_TOKENS = 256
 """Positions of a sentence, source or target, that there are tables for at first."""
@@ -150,12 +150,12 @@ def network_of(model: Transformer, precision: str) -> Network | None:
 
 
 def _is_fp32(weight: Tensor) -> bool:
-    return isinstance(weight, Rows) or weight.dtype == torch.float32
+    return isinstance(weight, Int8Matrix) or weight.dtype == torch.float32
 
 
 def _first_rows(matrix: Tensor, count: int) -> Tensor:
     """Without the row of padding, if the matrix is the embedding."""
-    return Rows(matrix.data[:count], matrix.scales[:count]) if isinstance(matrix, Rows) else matrix[:count]
+    return Int8Matrix(matrix.data[:count], matrix.scales[:count]) if isinstance(matrix, Int8Matrix) else matrix[:count]
 
 
 def with_positions(network: Network, model: Transformer, length: int) -> Network:
@@ -213,7 +213,7 @@ def _side(stack: Stack, length: int) -> Side:
     weight, scale = stack.embedding.weight, float(stack.embedding.scale)
     size = weight.shape[1]
     numbers, rows, scales = np.zeros((0, size), np.float32), np.zeros((0, size), np.int8), np.zeros(0, np.float32)
-    if isinstance(weight, Rows):
+    if isinstance(weight, Int8Matrix):
         rows, scales = weight.data.numpy(), weight.scales.numpy()
     else:
         numbers = np.require(weight.detach().numpy(), requirements=["C", "W"])
