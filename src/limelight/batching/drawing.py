@@ -48,6 +48,10 @@ class DrawnRows(NamedTuple):
     sources: Ragged
     targets: Ragged
 
+    def take(self, rows: np.ndarray) -> "DrawnRows":
+        """Some rows, in this order."""
+        return DrawnRows(self.sources.take(rows), self.targets.take(rows))
+
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
@@ -75,32 +79,15 @@ class Drawing:
         return self.sampling > 0 or self.uses(*self.rates)
 
 
-def by_view(views: Sequence[View], chosen: np.ndarray) -> Iterator[tuple[View, np.ndarray, np.ndarray]]:
-    """Each view with its positions in `chosen` and its rows there. `chosen` is (rows, 2): the index of a view, and a
-    row of its store."""
-    for number, view in enumerate(views):
-        positions = np.flatnonzero(chosen[:, 0] == number)
-        yield view, positions, chosen[positions, 1]
-
-
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
-    """Rows as stored."""
-    parts = list(by_view(views, chosen))
-    sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, _, rows in parts)
-    targets = Ragged.joined(view.store.targets.take(rows) for view, _, rows in parts)
+    """Rows as stored. `chosen` is (rows, 2): the index of a view, and a row of its store."""
+    parts = [(view, chosen[chosen[:, 0] == number, 1]) for number, view in enumerate(views)]
+    sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, rows in parts)
+    targets = Ragged.joined(view.store.targets.take(rows) for view, rows in parts)
     if len(parts) == 1:  # in their order already
         return DrawnRows(sources, targets)
-    back = np.argsort(np.concatenate([positions for _, positions, _ in parts]))
-    return DrawnRows(sources.take(back), targets.take(back))
-
-
-def stored_lengths(views: Sequence[View], chosen: np.ndarray) -> np.ndarray:
-    """(2, rows) lengths of both sides of `stored_rows`."""
-    lengths = np.empty((2, len(chosen)), dtype=np.int64)
-    for view, positions, rows in by_view(views, chosen):
-        lengths[0, positions] = view.store.sources.lengths_of(rows) + len(view.prefix)
-        lengths[1, positions] = view.store.targets.lengths_of(rows)
-    return lengths
+    back = np.argsort(np.argsort(chosen[:, 0], kind="stable"))
+    return DrawnRows(sources, targets).take(back)
 
 
 def varied_rows(

@@ -76,13 +76,10 @@ class Ragged:
         """(rows,) number of values in each row."""
         return np.diff(self.offsets)
 
-    def lengths_of(self, rows: np.ndarray) -> np.ndarray:
-        """Number of values in each of some rows."""
-        return self.offsets[rows + 1] - self.offsets[rows]
-
     def take(self, rows: np.ndarray) -> "Ragged":
         """Some rows, in this order, as int64."""
-        starts, lengths = self.offsets[rows], self.lengths_of(rows)
+        starts = self.offsets[rows]
+        lengths = self.offsets[rows + 1] - starts
         taken = Ragged.of_lengths(self.values, lengths)
         index = np.arange(taken.offsets[-1]) + np.repeat(starts - taken.offsets[:-1], lengths)
         return Ragged(self.values[index].astype(np.int64), taken.offsets)

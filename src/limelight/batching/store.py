@@ -31,8 +31,6 @@ class Description(BaseModel):
     dtype: Literal["<u2", "<i4"]
     fingerprint: str = ""
     """Identifies what the store was made from."""
-    marked: int = 0
-    """Rows of an earlier version whose inline codes are placeholders."""
     pieces: int = 0
     documents: int = 0
     characters: int = 0
@@ -174,8 +172,8 @@ def open_store(folder: Path) -> TokenStore:
     with _intact(folder):
         parts = [Ragged.mapped(folder / name, description.dtype) for name in ("source", "target")]
         parts += [Ragged.mapped(folder / name, "u1") for name in ("source_text", "target_text")]
-        if len({len(part) for part in parts}) > 1 or description.marked:
-            raise ValueError("files with different numbers of rows, or with inline codes as placeholders")
+        if len({len(part) for part in parts}) > 1:
+            raise ValueError("files with different numbers of rows")
     return TokenStore(*parts)
 
 

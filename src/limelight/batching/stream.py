@@ -25,7 +25,6 @@ from limelight.batching.drawing import (
     Part,
     View,
     drawing_processes,
-    stored_lengths,
     stored_rows,
     varied_rows,
 )
@@ -242,15 +241,12 @@ class BatchStream(Stream):
     def _make(self, place: Position, draw: Draw) -> Chunk:
         rows = self._rows_at(place)
         generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
-        items: np.ndarray | DrawnRows = rows
-        if self.drawing.varies:
-            sides = zip(*draw(self._parts(rows, generator)), strict=True)
-            items = DrawnRows(*(Ragged.joined(side).narrow() for side in sides))
-            lengths = [side.lengths() + 1 for side in items]
-        else:
-            lengths = [side + 1 for side in stored_lengths(self.views, rows)]
+        varies = self.drawing.varies
+        parts = draw(self._parts(rows, generator)) if varies else [stored_rows(self.views, rows)]
+        drawn = DrawnRows(*(Ragged.joined(side).narrow() for side in zip(*parts, strict=True)))
+        lengths = [side.lengths() + 1 for side in drawn]
         target_tokens = lengths[1] - 1 + self.target_ends
-        return cut_chunk(lengths, target_tokens, items, tokens=self.tokens, generator=generator)
+        return cut_chunk(lengths, target_tokens, drawn, tokens=self.tokens, generator=generator)
 
     def _rows_at(self, place: Position) -> np.ndarray:
         """(pairs, 2) view and row of each pair of a chunk. An epoch is shuffled once for all its chunks, as this takes
@@ -271,17 +267,10 @@ class BatchStream(Stream):
         for first in range(0, len(rows), DRAWN_PAIRS):
             yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(2))
 
-    def _drawn(self, chunk: Chunk, place: Position) -> DrawnRows:
-        """The rows of a batch."""
-        rows = chunk.batches[place.batch]
-        if isinstance(chunk.items, DrawnRows):
-            return DrawnRows(*(side.take(rows) for side in chunk.items))
-        return stored_rows(self.views, chunk.items[rows])
-
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
         padding = self.tokenizers.target.padding
         return make_batch(
-            *self._drawn(chunk, place),
+            *chunk.items.take(chunk.batches[place.batch]),
             start=padding,
             end=END,
             source_padding=self.tokenizers.source.padding,
@@ -295,5 +284,5 @@ class LabelStream(BatchStream):
     target_ends = 0
 
     def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        texts, labels = self._drawn(chunk, place)
+        texts, labels = chunk.items.take(chunk.batches[place.batch])
         return label_batch(texts, labels.values, padding=self.tokenizers.source.padding)
