@@ -81,7 +81,7 @@ def test_requests_of_one_width_take_their_steps_together(seed: int) -> None:
         engine.submit(Request([kind], 5, SearchSettings(beam_size=beam_size, sampling=sampling)))
     engine.step()
     assert sorted(model.rows_read) == [6, 2 * 3, 3 * 3]
-    assert (engine.active, engine.waiting) == (12, 0)
+    assert (len(in_lanes(engine)), engine.waiting) == (12, 0)
 
 
 def test_a_short_request_does_not_wait_for_a_long_one(seed: int) -> None:
@@ -95,7 +95,7 @@ def test_a_short_request_does_not_wait_for_a_long_one(seed: int) -> None:
     short = {engine.submit(Request([2], 3, SearchSettings(beam_size=beam_size))) for beam_size in (1, 3, 5)}
     ended = [{outcome.id for outcome in engine.step()} for _ in range(4)]
     assert ended == [set(), set(), set(), short]
-    assert engine.active == len(long)
+    assert len(in_lanes(engine)) == len(long)
 
 
 # ---- capacity
@@ -113,13 +113,13 @@ def test_the_lanes_share_one_budget(seed: int, budget: int, monkeypatch: pytest.
     while engine.busy:
         leaving = [outcome.id for outcome in engine.step()]
         active = [numbers[number] for number in (*leaving, *in_lanes(engine))]
-        assert engine.active == len(active) - len(leaving)
+        assert len(in_lanes(engine)) == len(active) - len(leaving)
         lanes = [[each for each in active if each.width == width] for width in {each.width for each in active}]
         tokens = sum(each[0].width * len(each) * max(len(one.source) for one in each) for each in lanes)
         assert len(active) == 1 or (tokens <= budget and len(active) <= 19)
         assert sum(request.width for request in active) <= 40
         most, decided = max(most, len(active)), decided + len(leaving)
-        assert engine.waiting + engine.active + decided == 80
+        assert engine.waiting + len(in_lanes(engine)) + decided == 80
     assert most > 1
     assert most >= 9 or budget < 10**9
 
@@ -140,9 +140,9 @@ def test_a_canceled_request_has_released_its_slot_at_the_next_step(seed: int, be
     numbers = [engine.submit(Request([kind], 40, settings)) for kind in range(4)]
     late = engine.submit(Request([5], 2, settings))
     engine.step()
-    assert (engine.active, engine.waiting) == (4, 1)
+    assert (len(in_lanes(engine)), engine.waiting) == (4, 1)
     assert engine.cancel(numbers[1])
-    assert engine.active == 3
+    assert len(in_lanes(engine)) == 3
     rows = len(model.rows_read)
     ended = [outcome.id for _ in range(3) for outcome in engine.step()]
     assert ended == [late]
@@ -151,7 +151,7 @@ def test_a_canceled_request_has_released_its_slot_at_the_next_step(seed: int, be
     assert not engine.cancel(late)
     for number in (numbers[0], numbers[2], numbers[3]):
         assert engine.cancel(number)
-    assert (engine.busy, engine.active) == (False, 0)
+    assert (engine.busy, len(in_lanes(engine))) == (False, 0)
 
 
 def test_who_cancels_changes_nothing_for_the_others(seed: int) -> None:

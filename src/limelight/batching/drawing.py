@@ -23,7 +23,6 @@ from limelight.batching.store import AlignmentStore, TokenStore
 from limelight.errors import RunError
 from limelight.text.augmentation import Augmented, Languages, augment
 from limelight.text.marked_pairs import Alignment
-from limelight.text.pair import Sides
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.marked import encode_mixed
 
@@ -98,42 +97,30 @@ def varied_rows(
     Args:
         seeds: one per side. Augmentation uses the first.
     """
-    stored, texts = stored_rows(views, chosen), texts_of(views, chosen)
-    augmented = augmented_pairs(views, chosen, texts, how, seeds[0])
-    unchanged = np.array([new.pair == text for new, text in zip(augmented, texts, strict=True)], dtype=bool)
-    marked = [new.is_marked for new in augmented]
-    sides = [
-        encode_mixed(tokenizer, [new.pair[side] for new in augmented], marked, amount=how.sampling, seed=seed)
-        for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
-    ]
-    sources = [[*views[view].prefix, *row] for (view, _), row in zip(chosen, sides[0], strict=True)]
-    drawn = Ragged.of(sources), Ragged.of(sides[1])
-    fits = np.stack([side.lengths() < how.max_length for side in drawn])
-    fits &= fits.all(axis=0) | unchanged  # texts that were changed together are replaced together
-    rows = np.arange(len(chosen)) + len(chosen) * ~fits
-    return DrawnRows(*(Ragged.joined(both).take(some) for *both, some in zip(drawn, stored, rows, strict=True)))
-
-
-def augmented_pairs(
-    views: Sequence[View], chosen: np.ndarray, texts: Sequence[Sides], how: Drawing, seed: int
-) -> list[Augmented]:
-    """The texts of these rows after augmentation, as in `varied_rows`."""
-    seen = [views[view] for view, _ in chosen]
-    if not how.rates:
-        return list(map(Augmented, texts))
+    stored, seen = stored_rows(views, chosen), [views[view] for view, _ in chosen]
+    texts = [view.store.text(row) for view, (_, row) in zip(seen, chosen, strict=True)]
 
     def alignment_of(number: int) -> Alignment:
         alignment = seen[number].alignment
         assert alignment is not None  # `BatchStream` refuses views without
         return alignment.of(chosen[number, 1])
 
-    languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
-    return augment(texts, languages, how.rates, seed, alignment_of, tags, how.name_lists)
-
-
-def texts_of(views: Sequence[View], chosen: np.ndarray) -> list[Sides]:
-    """Texts of rows in several stores, in the order of the rows."""
-    return [views[view].store.text(row) for view, row in chosen]
+    augmented = list(map(Augmented, texts))
+    if how.rates:
+        languages, tags = [view.languages for view in seen], [view.prefix for view in seen]
+        augmented = augment(texts, languages, how.rates, seeds[0], alignment_of, tags, how.name_lists)
+    unchanged = np.array([new.pair == text for new, text in zip(augmented, texts, strict=True)], dtype=bool)
+    marked = [new.is_marked for new in augmented]
+    sides = [
+        encode_mixed(tokenizer, [new.pair[side] for new in augmented], marked, amount=how.sampling, seed=seed)
+        for side, (tokenizer, seed) in enumerate(zip(tokenizers, seeds, strict=True))
+    ]
+    sources = [[*view.prefix, *row] for view, row in zip(seen, sides[0], strict=True)]
+    drawn = Ragged.of(sources), Ragged.of(sides[1])
+    fits = np.stack([side.lengths() < how.max_length for side in drawn])
+    fits &= fits.all(axis=0) | unchanged  # texts that were changed together are replaced together
+    rows = np.arange(len(chosen)) + len(chosen) * ~fits
+    return DrawnRows(*(Ragged.joined(both).take(some) for *both, some in zip(drawn, stored, rows, strict=True)))
 
 
 Part = tuple[np.ndarray, tuple[int, ...]]

@@ -315,11 +315,6 @@ class Engine:
         self.model, self._short = model, short
 
     @property
-    def active(self) -> int:
-        """Number of requests that are being decoded."""
-        return sum(len(lane.entries) for lane in self._lanes.values())
-
-    @property
     def waiting(self) -> int:
         """Number of requests in the queue."""
         return len(self._plain) + len(self._waiting)

@@ -209,8 +209,10 @@ class TranslationEngine(Engine):
     # ---- translation
 
     def _plan(self, request: Request) -> None:
-        """Make the jobs of a request."""
+        """Make the jobs of a request, unless it was canceled meanwhile."""
         task, one = request.task, self._translator
+        if task.id not in self._requests:
+            return
         options = dict(task.options)
         tags, codes, prefix = options.pop("tags", None), options.pop("codes", ()), options.pop("prefix", "")
         number, texts = options.pop("first", 1), list[Text]()

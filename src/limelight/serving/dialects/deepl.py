@@ -125,7 +125,6 @@ class Translate(Tagging, WithGlossary):
     split_sentences: Annotated[Literal["0", "1", "nonewlines"], BeforeValidator(as_split)] = "1"
     show_billed_characters: bool = False
     model_type: str = Field("", max_length=40)
-    tag_handling_version: Literal["v1", "v2"] | None = None
 
 
 @API.post("/v2/translate")
