@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from limelight.errors import UserError
 from limelight.formats import pairs as pairs_module
 from limelight.formats import read_pairs
-from limelight.formats.opening import BOTH_SIDES, PIPES, ROWS, SEGMENT_FORMATS
+from limelight.formats.opening import BOTH_SIDES, PIPES, ROWS
 from limelight.text import BadLine
 from tests.formats.files import CONTENTS, SENTENCES
 
@@ -96,7 +96,7 @@ def test_files_that_are_not_parallel_text(names: list[str], message: str, tmp_pa
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-@pytest.mark.parametrize("suffix", SEGMENT_FORMATS)
+@pytest.mark.parametrize("suffix", CONTENTS)
 def test_every_format_of_segments_is_read_by_its_name(suffix: str, compression: str, tmp_path: Path) -> None:
     path = write(tmp_path, f"a{suffix}", CONTENTS[suffix] + "\n", compression)
     for languages in (("en", "de"), ("EN", "de-DE"), ("", "")):
@@ -111,7 +111,7 @@ def test_every_format_of_segments_is_read_by_its_name(suffix: str, compression: 
 
 def test_every_format_that_is_known_has_a_reader() -> None:
     assert set(pairs_module._READERS) == {*BOTH_SIDES, *ROWS, ".json", PIPES}
-    assert set(CONTENTS) == set(SEGMENT_FORMATS)
+    assert {*CONTENTS, ".tsv", ".jsonl"} == {*BOTH_SIDES}
 
 
 def test_segments_that_are_not_used_stop_nothing_and_are_reported_apart(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.errors import UserError
-from limelight.formats.segments import LanguagePair, Segment, Variant, matches, pairs_of, plain_text
+from limelight.formats.segments import Segment, Variant, matches, pairs_of, plain_text
 from limelight.formats.unit import Code
 from limelight.text.pair import Pair
 
@@ -15,7 +15,7 @@ def segment(line: int = 1, unused: str = "", **texts: str) -> Segment:
 
 
 def read(segments: list[Segment], source: str = "", target: str = "") -> list[tuple[str, str] | str]:
-    found = pairs_of(segments, "f", LanguagePair(source, target))
+    found = pairs_of(segments, "f", source, target)
     items = list[tuple[str, str] | str]()
     try:
         items.extend((item.source, item.target) if isinstance(item, Pair) else item.reason for item in found)
@@ -68,7 +68,7 @@ def test_without_names_the_two_languages_of_the_file_are_taken_the_first_as_sour
 def test_without_names_a_third_language_is_refused_with_a_list(source: str) -> None:
     third = segment(7, en="e", fr="f")
     with pytest.raises(UserError, match="f:7: the file has more than two languages: de-AT, en, fr; say which to read"):
-        list(pairs_of([segment(en="a", de_AT="b"), third], "f", LanguagePair(source, "")))
+        list(pairs_of([segment(en="a", de_AT="b"), third], "f", source))
     assert "the file has more than two languages" in read([segment(pt_PT="a", pt_BR="b", pt_AO="c")])[0]
 
 

@@ -26,7 +26,7 @@ SHOWN = 20
 """Suspect segments, and files that were left out, in the summary."""
 
 
-class Kept(NamedTuple):
+class UnitTranslation(NamedTuple):
     """The translation of a unit."""
 
     text: str
@@ -95,14 +95,14 @@ class Report:
         return [omission for omission in self.left_out if omission.failed]
 
     def add(self, other: Report) -> None:
-        """Count what another one has."""
+        """Add the counts and notes of another report."""
         self.files += other.files
         self.units += other.units
         self.moved += other.moved
         self.notes += other.notes
 
     def summary(self) -> Iterator[str]:
-        """For people: the counts, then what is worst, some of each."""
+        """Lines for people: the counts, then the first files left out, the first suspects, the least sure segments."""
         counts = Counter(kind for note in self.notes for kind in note.kinds)
         listed = [f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind] or kind == SUSPECT]
         sure = f" (confidence below {LOW_CONFIDENCE})" * (counts[UNSURE] > 0)
@@ -117,15 +117,15 @@ class Report:
         if self.left:
             were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
-        yield from _some("left out", self.left_out)
-        yield from _some("suspect", self.suspects)
+        yield from _first_items("left out", self.left_out)
+        yield from _first_items("suspect", self.suspects)
         for note in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
             if UNSURE in note.kinds:
                 said = f"{shown(note.source, 60)!r} -> {shown(note.translation, 60)!r}"
                 yield f"  least sure: {note.file}:{note.line}: {note.confidence:.2f}: {said}"
 
     def rows(self) -> Iterator[str]:
-        """All of it as a table of tab-separated values, for a file."""
+        """The lines of a table of tab-separated values: all notes and all files that were left out."""
         yield "\t".join(COLUMNS)
         for note in self.notes:
             sure = "" if note.confidence is None else f"{note.confidence:.3f}"
@@ -136,7 +136,7 @@ class Report:
             yield _row(file, "", "", "not translated again: its translation was there already", "", "", "")
 
 
-def _some(label: str, items: Sequence[object]) -> Iterator[str]:
+def _first_items(label: str, items: Sequence[object]) -> Iterator[str]:
     yield from (f"  {label}: {item}" for item in items[:SHOWN])
     if len(items) > SHOWN:
         yield f"  {label}: {len(items) - SHOWN:,} more"
@@ -148,7 +148,7 @@ def _row(*cells: object) -> str:
     return "\t".join(texts).encode("utf-8", "replace").decode()
 
 
-def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool) -> Note | None:
+def note_of(file: str, segment: int, unit: Unit, kept: UnitTranslation, *, both_sides: bool) -> Note | None:
     """What should be looked at in a translation, if anything. In a file with `both_sides` a translation that is the
     same as its source is not written."""
     reasons = list(_reasons(unit, kept))
@@ -167,7 +167,7 @@ def note_of(file: str, segment: int, unit: Unit, kept: Kept, *, both_sides: bool
     return Note(file, segment, unit.line, kinds, reasons, kept.confidence, *texts)
 
 
-def _reasons(unit: Unit, kept: Kept) -> Iterator[str]:
+def _reasons(unit: Unit, kept: UnitTranslation) -> Iterator[str]:
     """What is wrong with a translation."""
     if not kept.text.strip():
         yield "empty"

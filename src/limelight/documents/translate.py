@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
-from limelight.documents.report import KEPT, Kept, Note, Report, note_of
+from limelight.documents.report import KEPT, Note, Report, UnitTranslation, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BOTH_SIDES, Options, suffix_of
@@ -90,11 +90,11 @@ def _key(document: Document, work: Work) -> str:
     return hashlib.sha256(json.dumps([FORMAT, made_of(work)]).encode() + document.data).hexdigest()
 
 
-def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
+def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
     same = [_text_of(unit) for unit in units]
-    kept = [Kept(*row) for part in parts for row in part]
+    kept = [UnitTranslation(*row) for part in parts for row in part]
     known = dict(zip(same, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
     for begin in range(len(kept), len(units), CHUNK):
@@ -114,7 +114,7 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[Kept]:
     return kept
 
 
-def _report(document: Document, kept: Sequence[Kept]) -> Report:
+def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
     both_sides = suffix_of(document.name) in BOTH_SIDES
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
     all_notes = (
@@ -132,7 +132,7 @@ def _text_of(unit: Unit) -> tuple[object, ...]:
     return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 
-def _kept(translation: Translation) -> Kept:
+def _kept(translation: Translation) -> UnitTranslation:
     confidence = None if translation.confidence is None else round(translation.confidence, 4)
     spans = list(translation.moved), list(translation.failed), list(translation.unused)
-    return Kept(translation.text, *spans, confidence, list(translation.warnings))
+    return UnitTranslation(translation.text, *spans, confidence, list(translation.warnings))

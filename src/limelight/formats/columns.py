@@ -21,21 +21,21 @@ ROWS = 1000
 def read_rows(path: str, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """The rows of a file, without empty cells; of `fields` those that it has. Raises `UserError` for another file."""
     if path.lower().endswith(".arrow"):
-        with _naming(path), arrow.memory_map(path) as source, _arrow(source) as batches:
+        with _naming_errors(path), arrow.memory_map(path) as source, _open_arrow(source) as batches:
             for batch in batches:
-                yield from map(_filled, batch.to_pylist())
+                yield from map(_without_empty, batch.to_pylist())
         return
-    with _opened(path) as rows:
+    with _open_parquet(path) as rows:
         names = [name for name in rows.schema_arrow.names if not fields or name in fields]
         for batch in rows.iter_batches(ROWS, columns=names):
-            yield from map(_filled, batch.to_pylist() if names else [{}] * batch.num_rows)
+            yield from map(_without_empty, batch.to_pylist() if names else [{}] * batch.num_rows)
 
 
-def _filled(row: dict[str, Any]) -> dict[str, Any]:
+def _without_empty(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def _arrow(source: Any) -> Any:
+def _open_arrow(source: Any) -> Any:
     """An Arrow stream, as datasets are saved, or an Arrow file."""
     try:
         return arrow.ipc.open_stream(source)
@@ -48,7 +48,7 @@ def _arrow(source: Any) -> Any:
 
 def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:
     """The rows of a file whose translation is not None, with the translations as a column."""
-    with _opened(path) as rows:
+    with _open_parquet(path) as rows:
         names = [name for name in rows.schema_arrow.names if name != column]
         schema = arrow.schema([*(rows.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
         with parquet.ParquetWriter(output, schema) as writer:
@@ -68,13 +68,13 @@ def files_of(folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def _naming_errors(path: str) -> Iterator[None]:
     try:
         yield
     except (arrow.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: this is not a file of rows that can be read: {error}") from None
 
 
-def _opened(path: str) -> parquet.ParquetFile:
-    with _naming(path):
+def _open_parquet(path: str) -> parquet.ParquetFile:
+    with _naming_errors(path):
         return parquet.ParquetFile(path)

@@ -41,7 +41,7 @@ class _Run(NamedTuple):
         return f'<w:r>{self.format}<w:t xml:space="preserve">{escape_xml(self.text)}</w:t></w:r>'
 
     @property
-    def seen(self) -> str:
+    def visible_format(self) -> str:
         """The visible properties of its format."""
         return _EMPTY.sub("", _UNSEEN.sub("", self.format))
 
@@ -70,10 +70,10 @@ def _paragraph(text: str, element: Element) -> Iterator[Unit]:
         return
     sizes = Counter[str]()
     for run in runs:
-        sizes[run.seen] += len(run.text)
+        sizes[run.visible_format] += len(run.text)
     usual = sizes.most_common(1)[0][0]
-    base = next(run.format for run in runs if run.seen == usual)
-    parts, formats = _coded(pieces, usual)
+    base = next(run.format for run in runs if run.visible_format == usual)
+    parts, formats = _with_formats(pieces, usual)
 
     def write(new: str) -> Iterator[Splice]:
         yield Splice(begin, element.close, tuple(_written(new, unit.codes, base, formats)))
@@ -146,8 +146,9 @@ def _have_words(pieces: Sequence[_Run | Code]) -> bool:
     return any(isinstance(piece, _Run) and has_words(piece.text) for piece in pieces)
 
 
-def _coded(pieces: Sequence[_Run | Code], base: str) -> tuple[list[str | Code], dict[str, str]]:
-    """Text and codes, and the formats by the names of their codes."""
+def _with_formats(pieces: Sequence[_Run | Code], base: str) -> tuple[list[str | Code], dict[str, str]]:
+    """Text and codes, with runs of other formats than `base` between pairs of codes; and the formats by the names of
+    these codes."""
     parts, formats = list[str | Code](), dict[str, str]()
     current = base
     for piece in (*pieces, Code("", "close")):
@@ -156,7 +157,7 @@ def _coded(pieces: Sequence[_Run | Code], base: str) -> tuple[list[str | Code], 
         elif current == base and not piece.text.strip(" "):
             seen = base  # the format of a space is not visible
         else:
-            seen = piece.seen
+            seen = piece.visible_format
         if seen != current and current != base:
             parts.append(Code("", "close", f"format {len(formats)}"))
         if seen != current and seen != base and isinstance(piece, _Run):

@@ -54,9 +54,10 @@ def read_rows(
         raise UserError(f"{name}: not a table: {error}; is a quotation mark not closed?") from None
     columns, terms = (0, 1), list[Term]()
     names = [cell.lower() for cell in rows[0]] if rows else []
-    for one, other in (("source", "target"), languages):
-        if one and one.lower() in names and other.lower() in names:
-            columns, rows[0] = (names.index(one.lower()), names.index(other.lower())), []
+    for sides in (("source", "target"), languages):
+        source, target = map(str.lower, sides)
+        if source and source in names and target in names:
+            columns, rows[0] = (names.index(source), names.index(target)), []
             break
     for number, row in enumerate(rows, start=1):
         texts = [row[column] for column in columns if column < len(row) and row[column]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
@@ -63,21 +63,21 @@ class Tag(NamedTuple):
     end: int
     attributes: str = ""
     """The unparsed attributes."""
-    place: int = 0
-    """Where the attributes begin."""
+    attributes_begin: int = 0
+    """Position of the attributes."""
 
     def get(self, name: str) -> str:
         """The value of an attribute; empty if there is none."""
-        attribute = self.where(name)
+        attribute = self.find(name)
         return unescape(attribute[0]) if attribute else ""
 
-    def where(self, name: str) -> tuple[str, int, int] | None:
-        """The raw value of an attribute, and where it is in the file."""
+    def find(self, name: str) -> tuple[str, int, int] | None:
+        """The raw value of an attribute, and its begin and end in the file; None if there is none."""
         for match in _ATTRIBUTE.finditer(self.attributes):
             if match[1].lower() == name.lower():
-                group = next(number for number in (2, 3, 4) if match[number] is not None)
-                begin, end = match.span(group)
-                return match[group], self.place + begin, self.place + end
+                value = match.lastindex or 0
+                begin, end = match.span(value)
+                return match[value], self.attributes_begin + begin, self.attributes_begin + end
         return None
 
     @property
@@ -88,12 +88,11 @@ class Tag(NamedTuple):
 
 
 def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
-    """All tags between two places. In HTML, the content of `script` and `style` has no tags."""
+    """All tags between two positions. In HTML, the content of `script` and `style` has no tags."""
     while match := _TOKEN.search(text, position, end):
         position = match.end()
         if match["name"] is None:
-            kind = next(name for name in ("comment", "cdata", "instruction", "declaration") if match[name] is not None)
-            yield Tag(kind, "", *match.span())
+            yield Tag(match.lastgroup or "", "", *match.span())
             continue
         name = match["name"].lower() if html else match["name"].rpartition(":")[2]
         kind = "close" if match["close"] else "empty" if match["empty"] else "open"
@@ -120,10 +119,10 @@ PLAIN = Tags()
 
 
 def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[int, int] | None = None) -> list[Unit]:
-    """The blocks and attributes of a page, or of the text between two places. The attribute `lang` of `html`, if
+    """The blocks and attributes of a page, or of its `span`. The attribute `lang` of `html`, if
     present, is set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)))
-    named = (tag.where("lang") for tag in reader.tags if tag.name == "html" and language)
+    named = (tag.find("lang") for tag in reader.tags if tag.name == "html" and language)
     return with_first(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
 
 
@@ -135,28 +134,27 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     begin = len(text) - len(text.lstrip())
     is_document = text.startswith(("<?xml", "<!DOCTYPE"), begin)
     root = parse_xml(text[begin:] if is_document else f"<x>{text}</x>")
-    structural = _structure([root]) if is_document else _structure_in(root)
-    places = (
-        {position + (begin if is_document else -len("<x>")) for position in structural} if tags.outline else set[int]()
-    )
-    return _Reader(text, tags, (0, len(text)), places).units
+    positions = {root.begin, root.close, *_structure(root)} if is_document else {*_structure(root)}
+    offset = begin if is_document else -len("<x>")
+    structure = {offset + position for position in positions} if tags.outline else set[int]()
+    return _Reader(text, tags, (0, len(text)), structure).units
 
 
 class _Reader:
     """Divides a file into units at its tags. XML has no predefined names."""
 
     def __init__(self, text: str, special: Tags, span: tuple[int, int], structure: set[int] | None = None) -> None:
-        """`structure` has the places of structural tags in XML; without it, the text is HTML."""
+        """`structure` has the positions of structural tags in XML; without it, the text is HTML."""
         self.text, self.special, self.xml = text, special, structure is not None
         self.structure = structure or set[int]()
         self.tags = list(scan_tags(text, *span, html=not self.xml))
         self.units = list(self._units(range(len(self.tags)), *span))
 
     def _units(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
-        """The units between two places, with tags of these numbers."""
+        """The units between two positions, with tags of these numbers."""
         first = number = numbers.start
         while number < numbers.stop:
-            tag, last = self.tags[number], self._closing(number)
+            tag, last = self.tags[number], self._last_tag(number)
             if not self.xml:
                 yield from self._attributes(tag)
             is_picture = tag.name == "svg" and last > number and not self.xml
@@ -193,7 +191,7 @@ class _Reader:
             if tag.begin < position:
                 continue
             yield from _plain(self.text[position : tag.begin])
-            last = self._closing(number)
+            last = self._last_tag(number)
             position = self.tags[last].end
             raw, role = self.text[tag.begin : position], self._role(tag)
             yield Code(raw, begin=tag.begin) if last > number else Code(raw, role, tag.name or "code", tag.begin)
@@ -212,9 +210,9 @@ class _Reader:
         known = tag.begin not in self.structure if self.xml else tag.name in INLINE
         return known and tag.name not in self.special.splitting
 
-    def _closing(self, number: int) -> int:
-        """The number of the tag that closes an element that is not translated, or the last one if none does; for other
-        tags their own."""
+    def _last_tag(self, number: int) -> int:
+        """For the first tag of an element that is not translated: the number of its closing tag, or of the last tag if
+        it is not closed. For other tags their own number."""
         tag, depth = self.tags[number], 0
         opaque = tag.name in self.special.ignored or (tag.is_opaque and not self.xml)
         if tag.kind != "open" or not opaque or (tag.name in VOID and not self.xml):
@@ -234,7 +232,7 @@ class _Reader:
             names.append("content")
         if tag.name == "input" and tag.get("type").lower() in ("submit", "button", "reset"):
             names.append("value")
-        for value in map(tag.where, names):
+        for value in map(tag.find, names):
             if value and has_words(value[0]):
                 raw, begin, end = value
                 yield text_unit(unescape(raw), partial(self._write, begin, end), line_at(self.text, begin))
@@ -253,19 +251,10 @@ def _plain(raw: str) -> Iterator[str | Code]:
         yield Code(piece, "space", "space") if number % 2 else unescape(piece)
 
 
-def _structure(elements: Collection[Element]) -> Iterator[int]:
-    """Where the structural tags of a document begin: no text is beside their element in its parent. No text is beside
-    these elements."""
-    for element in elements:
-        yield from (element.begin, element.close)
-    for element in elements:
-        yield from _structure_in(element)
-
-
-def _structure_in(element: Element) -> Iterator[int]:
-    inner = list(element.inner)
-    if any(isinstance(child, str) and child.strip() for child in element.children):
-        for child in inner:
-            yield from _structure_in(child)
-    else:
-        yield from _structure(inner)
+def _structure(element: Element) -> Iterator[int]:
+    """Positions of the structural tags in an element. An element is structural if no text is beside it."""
+    has_text = any(isinstance(child, str) and child.strip() for child in element.children)
+    for child in element.inner:
+        if not has_text:
+            yield from (child.begin, child.close)
+        yield from _structure(child)

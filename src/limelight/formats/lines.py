@@ -139,7 +139,7 @@ def _skip_line(stream: BufferedIOBase) -> bool:
 
 
 def _decode(raw: bytes, name: str, number: int, *, offset: int = 0, ends: bool = True) -> str | BadLine:
-    """The text of a line, or of a part of it that begins at byte `place`; `ends`: whether the line ends there."""
+    """The text of a line, or of a part of it that begins at byte `offset`; `ends`: whether the line ends there."""
     try:
         text = (raw.removesuffix(b"\n").removesuffix(b"\r") if ends else raw).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,6 +1,6 @@
 """Units of Markdown: headings, paragraphs, list items, table cells. Inline markup becomes codes and is unchanged.
 
-markdown-it parses the text. Its inline tokens have no places, so its rules are wrapped, and record them.
+markdown-it parses the text. Its inline tokens have no positions, so its rules are wrapped, and record them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from limelight.formats.unit import Code, Role, Splice, Unit, has_words, make_uni
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
 )
-"""What other dialects than CommonMark have: formulas, notes, wiki links."""
+"""Formulas, notes and wiki links, which CommonMark does not have."""
 _AROUND = re.compile(r"(\[\[[^\[\]|\n]+\|)[^\[\]\n]+(\]\])|(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)(==)(?!=)")
-"""Their markup around text: labels of wiki links, and highlighted text."""
+"""Markup around text that CommonMark does not have: labels of wiki links, and highlighted text."""
 _FRONT = re.compile(r"\A---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
 """The box of a task, and the kind of an alert."""
 _LINES = re.compile(r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+")
-"""What other dialects have on lines of their own: containers (`:::tip`) and definitions (`: text`)."""
+"""Lines that CommonMark does not have: containers (`:::tip`) and definitions (`: text`)."""
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 """Characters that may be markup."""
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
@@ -51,7 +51,7 @@ def markdown_units(text: str) -> list[Unit]:
         if token.type == "html_block":
             units += html_units(text, span=(begin, end))
         elif token.type == "inline" and has_words(token.content):
-            places = _find(text, token.content, max(begin, taken), end)
+            places = _find_lines(text, token.content, max(begin, taken), end)
             if places:
                 taken = places[-1][1]
                 block = _Block(text, places, environment)
@@ -60,8 +60,8 @@ def markdown_units(text: str) -> list[Unit]:
     return units
 
 
-def _find(text: str, content: str, begin: int, end: int) -> list[tuple[int, int]]:
-    """Places of the lines of a block's content in the text; empty if one is not found."""
+def _find_lines(text: str, content: str, begin: int, end: int) -> list[tuple[int, int]]:
+    """Begin and end of each line of a block's content in the text; empty if a line is not found."""
     places = list[tuple[int, int]]()
     for line in filter(None, map(str.lstrip, content.split("\n"))):
         written = next(
@@ -107,7 +107,7 @@ class _Block:
         yield from self._text_parts(position, len(self.source))
 
     def _text_parts(self, begin: int, end: int) -> Iterator[str | Code]:
-        """The text between two places, in one line but for lines that have to stay lines."""
+        """The text between two positions, in one line but for lines that have to stay lines."""
         for match in _LINES.finditer(self.source, begin, end):
             yield self.source[begin : match.start()].replace("\n", " ")
             yield Code(self._raw(*match.span()), "break", "br")
@@ -116,9 +116,9 @@ class _Block:
 
     def _raw(self, begin: int, end: int) -> str:
         """The text of the file for a part of the source."""
-        return self._text[self._at(begin) : self._at(end)]
+        return self._text[self._file_position(begin) : self._file_position(end)]
 
-    def _at(self, position: int) -> int:
+    def _file_position(self, position: int) -> int:
         line = bisect_right(self._starts, position) - 1
         return self._places[line][0] + position - self._starts[line]
 
@@ -158,7 +158,7 @@ class _Block:
 
 
 class Markup(NamedTuple):
-    """Markup at a place of a text."""
+    """Markup at a position of a text."""
 
     begin: int
     end: int
@@ -168,7 +168,7 @@ class Markup(NamedTuple):
 
 
 def structure(text: str, environment: Mapping[str, Any]) -> Counter[str]:
-    """The tags of a text with those around them and their addresses, without the text."""
+    """The tags of a text, each with the tags around it and its addresses, without the text."""
 
     def walk(tokens: list[Any], around: tuple[str, ...]) -> Iterator[str]:
         for token in tokens:
@@ -183,7 +183,7 @@ def structure(text: str, environment: Mapping[str, Any]) -> Counter[str]:
 
 
 def find_markup(text: str, environment: Mapping[str, Any]) -> list[Markup]:
-    """The markup of a paragraph in order; between its places is text.
+    """The markup of a paragraph in order; between them is text.
 
     Args:
         environment: what markdown-it found in the document: the addresses of references.
@@ -221,9 +221,10 @@ def _tag(text: str, spans: list[tuple[int, int, str]]) -> Markup:
     """The first of these tags of HTML, or all of its element if that is not translated."""
     begin, end, _ = spans[0]
     tag = next(scan_tags(text[begin:end], html=True), None)
+    if tag is not None and tag.name == "br":
+        return Markup(begin, end, "break", "br")
     if tag is None or tag.kind not in ("open", "close") or tag.name in VOID:
-        is_break = tag is not None and tag.name == "br"
-        return Markup(begin, end, "break", "br") if is_break else Markup(begin, end)
+        return Markup(begin, end)
     if tag.kind == "open" and tag.is_opaque:
         closing = re.compile(rf"</{tag.name}\s*>", re.IGNORECASE)
         end = next((last for first, last, _ in spans[1:] if closing.fullmatch(text[first:last])), end)
@@ -239,7 +240,7 @@ def _parsed(text: str, environment: dict[str, Any]) -> list[Any]:
 
 @cache
 def _parser() -> Any:
-    """markdown-it with rules that record the places of their tokens in the environment."""
+    """markdown-it with rules that record the positions of their tokens in the environment."""
     from markdown_it import MarkdownIt
     from markdown_it import rules_inline as rules
 
@@ -271,7 +272,7 @@ def _recorded(rule: Rule, record: Callable[[Any, int, int], None]) -> Rule:
 
 
 def _record(state: Any, begin: int, _tokens: int) -> None:
-    """A rule's text is markup as a whole, spaces before the end of a line included."""
+    """Record all text of a rule as markup, with the spaces before the end of a line."""
     kind = state.tokens[-1].type
     if kind == "hardbreak":
         begin = len(state.src[:begin].rstrip(" "))
@@ -280,7 +281,7 @@ def _record(state: Any, begin: int, _tokens: int) -> None:
 
 
 def _record_signs(state: Any, begin: int, tokens: int) -> None:
-    """A sign of emphasis is a token, whose kind is known when the whole text was parsed."""
+    """Record each sign of emphasis with its token, whose kind is known when the whole text is parsed."""
     position = state.pos
     for token in reversed(state.tokens[tokens:]):
         if position > begin:

@@ -40,8 +40,6 @@ _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
 """Suffixes of XLIFF; the last two are used by translation programs."""
-SEGMENT_FORMATS = (".tmx", *XLIFF, ".po", ".ts", ".csv")
-"""Suffixes of files whose segments name their languages."""
 DOCUMENT_SUFFIXES = (
     *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
     *(".yml", *XLIFF),
@@ -49,7 +47,7 @@ DOCUMENT_SUFFIXES = (
 """Suffixes of files that are translated as documents (`formats/`), and not line by line."""
 ROWS = (".parquet", ".arrow")
 """Suffixes of tables in columns, which pyarrow reads."""
-BOTH_SIDES = (".tsv", ".jsonl", *SEGMENT_FORMATS)
+BOTH_SIDES = (".tsv", ".jsonl", ".tmx", *XLIFF, ".po", ".ts", ".csv")
 """Suffixes of files that hold both sides of parallel text."""
 PIPES = "|||"
 """The kind of a file of lines `source ||| target`."""
@@ -194,7 +192,8 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
     """The suffix that determines how a file is read as parallel text.
 
     The content decides for three suffixes: `.ts` is also the code of a language, unless the file is given `alone`,
-    `.json` may be an array of pairs, and a `.txt` file may have two columns in all of its first lines (`.tsv`, `|||`).
+    `.json` may be an array of pairs (the result is empty for other content of both), and a `.txt` file may have two
+    columns in all of its first lines (`.tsv`, `|||`).
     """
     path, suffix = Path(path), text_suffix(path)
     if suffix not in (".ts", ".json", ".txt") or not path.is_file() or (alone and suffix == ".ts"):
@@ -205,7 +204,7 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
     except UserError:
         return suffix
     if suffix != ".txt":
-        return suffix if (_QT if suffix == ".ts" else _ARRAY).match(head) else ".one"
+        return suffix if (_QT if suffix == ".ts" else _ARRAY).match(head) else ""
     lines = [line for line in head[: head.rfind(b"\n") + 1 or None].splitlines() if line.strip()]
     separators = {b"\t": ".tsv", b" ||| ": PIPES}
     return next(

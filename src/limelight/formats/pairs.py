@@ -24,7 +24,7 @@ from limelight.formats.opening import (
 )
 from limelight.formats.po import scan_po
 from limelight.formats.qt import scan_qt
-from limelight.formats.segments import LanguagePair, Segment, pairs_of
+from limelight.formats.segments import Segment, pairs_of
 from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_rows, scan_tsv
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
@@ -99,8 +99,8 @@ def read_pairs(
             f"not {text_suffix(path) or 'without a suffix'}; give two files to read them line by line"
         )
     segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
-    languages = LanguagePair() if columns else LanguagePair(source, target)
-    return _pairs(pairs_of(segments, str(path), languages), on_bad_line, on_unused)
+    languages = () if columns else (source, target)
+    return _pairs(pairs_of(segments, str(path), *languages), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:

@@ -27,7 +27,6 @@ _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*("
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_UTF8 = ("", "utf-8", "utf8", "us-ascii", "ascii", "charset")  # the last one stands in templates
 _CHARSET = re.compile(r"charset=([\w.-]+)")
 _LANGUAGE = re.compile(r'"Language:\s*\\n"')
 _OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
@@ -36,13 +35,13 @@ _OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
 
 @dataclass(slots=True)
 class Entry:
-    """A message with its translations. Places are characters of the catalog, exact if lines have their line ends."""
+    """A message with its translations. Positions are in the catalog, exact if lines have their line ends."""
 
     line: int = 0
     """The line of its msgid; of its first keyword if there is none."""
     parts: dict[str, str] = field(default_factory=dict)
     """The strings by keyword: `msgid`, `msgid_plural`, `msgstr`, `msgstr[1]`."""
-    places: dict[str, tuple[int, int]] = field(default_factory=dict)
+    spans: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Begin and end of the lines of each keyword, without the last line end."""
     flags: list[tuple[int, int, str]] = field(default_factory=list)
     """Begin, end and text of each line of flags (`#,`)."""
@@ -82,7 +81,7 @@ class Entry:
         if match and self.last in self.parts:
             raise FormatError(f"a second {self.last} in one entry", number)
         self.parts[self.last] = self.text(self.last) + _ESCAPE.sub(_unescaped, string[1])
-        self.places[self.last] = self.places.get(self.last, (begin, end))[0], end
+        self.spans[self.last] = self.spans.get(self.last, (begin, end))[0], end
         if match and (self.last == "msgid" or not self.line):
             self.line = number
 
@@ -100,7 +99,7 @@ def entries(lines: Iterable[str]) -> Iterator[Entry]:
         position += len(line)
         is_full = entry.forms or (content and "msgid" in entry.parts)
         if is_full and (not content or content.startswith(("#", "msgctxt", "msgid ", 'msgid"'))):
-            yield _whole(entry)
+            yield _checked(entry)
             entry = Entry()
         if content.startswith("#,"):
             entry.flags.append((begin, end, content[2:]))
@@ -108,18 +107,18 @@ def entries(lines: Iterable[str]) -> Iterator[Entry]:
             entry.flags.clear()  # they belong to the obsolete entry
         elif content and not content.startswith("#"):
             entry.add(content, begin, end, number)
-    yield _whole(entry)
+    yield _checked(entry)
 
 
-def _whole(entry: Entry) -> Entry:
+def _checked(entry: Entry) -> Entry:
     if entry.parts and not entry.forms:
         raise FormatError("an entry without msgstr; is the file cut off?", entry.line)
     return entry
 
 
 def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, list[str]]]:
-    """The keywords of the source texts, and of their translations: the singular has the form for one, the plural
-    all others. Forms that are numbered otherwise are all of the plural."""
+    """The keyword of each source text with the keywords of its translations: the singular has the form for one, the
+    plural all others. Forms that are not numbered from 0 all belong to the plural."""
     own = entry.forms
     if "msgid_plural" not in entry.parts:
         return [("msgid", own)]
@@ -148,10 +147,6 @@ def scan_po(path: str | Path) -> Iterator[Segment]:
             text = entry.text("msgstr")
             fields = (line.partition(":") for line in text.split("\n"))
             header = {name.strip().lower(): value.strip() for name, _, value in fields}
-            coding = charset(text.encode())
-            if coding.lower() not in _UTF8:
-                reason = f"the catalog is in {shown(coding, 30)}, and only UTF-8 is read"
-                raise FormatError(f"{reason}; convert it: msgconv --to-code=UTF-8", entry.line)
             source, target = header.get("x-source-language", ""), header.get("language", "")
             plurals = forms_of_header(text) or forms_of_language(target)
 
@@ -178,12 +173,13 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
 
     Raises `FormatError` for an invalid catalog.
     """
-    units, plurals = list[Unit](), None
+    units, rule = list[Unit](), forms_of_language(language)
+    plurals = rule
     for entry in entries(_LINE.findall(text)):
         if entry.is_header:
-            plurals = plurals or forms_of_header(entry.text("msgstr"))
+            plurals = forms_of_header(entry.text("msgstr")) or plurals
             continue
-        sides = _sides(entry, plurals or forms_of_language(language))
+        sides = _sides(entry, plurals)
         is_open = everything or entry.is_fuzzy
         open_forms = [name for name in entry.forms if is_open or not entry.text(name)]
         known = [form for _, forms in sides for form in forms]
@@ -192,7 +188,6 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
             wanted = [form for form in forms if form in open_forms or form not in entry.parts]
             if wanted and has_words(entry.text(keyword)):
                 units.append(_unit(text, entry, keyword, wanted, surplus))
-    rule = forms_of_language(language)
     headers = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, rule.rule if rule else ""),
              (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
     matches = [(pattern.search(text), new) for pattern, new in headers]
@@ -201,17 +196,17 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
 
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
-    first, last = min(entry.places.values())[0], entry.places[entry.forms[-1]][1]
+    first, last = min(entry.spans.values())[0], entry.spans[entry.forms[-1]][1]
     parts, letter = label_parts(unwrapped(entry.text(keyword)))
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[first : last + 2] else "\n"
         for name in names:
-            written = _written(name, with_codes(with_accelerator(new, letter), unit.codes), end)
-            yield Splice(*entry.places[name], written) if name in entry.places else Splice(last, last, end + written)
+            written = _with_keyword(name, with_codes(with_accelerator(new, letter), unit.codes), end)
+            yield Splice(*entry.spans[name], written) if name in entry.spans else Splice(last, last, end + written)
         for name in surplus:
-            before = entry.places[entry.forms[entry.forms.index(name) - 1]][1]
-            yield Splice(before, entry.places[name][1], "")
+            before = entry.spans[entry.forms[entry.forms.index(name) - 1]][1]
+            yield Splice(before, entry.spans[name][1], "")
         if not entry.flags:
             yield Splice(first, first, f"#, fuzzy{end}")
         elif not entry.is_fuzzy:
@@ -222,8 +217,8 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
     return unit
 
 
-def _written(keyword: str, text: str, end: str) -> str:
-    """The lines of a keyword: one, or one for each line of the text."""
+def _with_keyword(keyword: str, text: str, end: str) -> str:
+    """A keyword with its text: one string, or an empty one and a string for each line."""
     lines = [line.translate(_ESCAPES) for line in _LINE.findall(text)] or [""]
     if len(lines) == 1:
         return f'{keyword} "{lines[0]}"'

@@ -47,29 +47,21 @@ class Segment(NamedTuple):
     """Why it must not be used; empty if it may be."""
 
 
-class LanguagePair(NamedTuple):
-    """Two language codes; an empty one is taken from the file."""
-
-    source: str = ""
-    target: str = ""
-
-
 def plain_text(parts: Parts) -> str:
-    """The text on one line, without its codes; one between two words is a space."""
+    """The text on one line, without its codes; a single code between two words becomes a space."""
     joined = "".join(part if isinstance(part, str) else _REMOVED * (part.role == "alone") for part in parts)
     return _LINE_ENDS.sub(" ", _BETWEEN_WORDS.sub(" ", joined).replace(_REMOVED, "")).strip(" ")
 
 
 def pairs_of(
-    segments: Iterable[Segment | Pair | BadLine],
-    file: str,
-    languages: LanguagePair,
+    segments: Iterable[Segment | Pair | BadLine], file: str, source: str = "", target: str = ""
 ) -> Iterator[Pair | BadLine]:
     """The pairs of a file in two languages, without inline codes; if a language has several texts, all combinations.
+    A language that is not given is taken from the file.
 
     Raises `UserError` if the file has no text in one of the languages, or has a third language and none were named.
     """
-    choice = _Choice(*languages)
+    choice = _Choice(source, target)
     for segment in segments:
         if not isinstance(segment, Segment):
             yield segment
@@ -84,13 +76,13 @@ def pairs_of(
 
 
 def _pairs(segment: Segment, file: str, choice: _Choice) -> Iterator[Pair | BadLine]:
-    where = f" (segment {shown(segment.name, 60)})" if segment.name else ""
+    named = f" (segment {shown(segment.name, 60)})" if segment.name else ""
     sources, targets = choice.sides(segment.variants)
     combinations = [(source, target) for source, target in product(sources, targets) if source is not target]
     if segment.unused or not combinations:
-        yield BadLine(file, segment.line, (segment.unused or choice.lacking(sources, targets)) + where, unused=True)
+        yield BadLine(file, segment.line, (segment.unused or choice.lacking(sources, targets)) + named, unused=True)
     elif max(len(sources), len(targets)) > MAX_VARIANTS:
-        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{where}")
+        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{named}")
     else:
         for source, target in combinations:
             yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
@@ -115,8 +107,8 @@ class _Choice:
         codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
         codes_of_file = codes if len(codes) > 1 else list(languages)
         if len(codes_of_file) > 1 and not all(self._wanted):
-            source = self._wanted[0] or _other(codes_of_file, self._wanted[1])
-            self._wanted = source, self._wanted[1] or _other(codes_of_file, source)
+            source = self._wanted[0] or _opposite(codes_of_file, self._wanted[1])
+            self._wanted = source, self._wanted[1] or _opposite(codes_of_file, source)
         self._any = self._any or bool(variants)
         self._any_pair = self._any_pair or all(self.sides(variants))
         is_known = all(any(matches(wanted, language) for wanted in self._wanted) for language in languages)
@@ -132,8 +124,8 @@ class _Choice:
         if len(variants) == 2 and not all(variant.language for variant in variants):
             first, second = max((variants, variants[::-1]), key=self._fit)
             return ([first], [second]) if self._fit((first, second)) >= 0 else ([], [])
-        sources = [variant for variant in variants if _is(variant, source, target)]
-        return sources, [variant for variant in variants if _is(variant, target, source)]
+        sources = [variant for variant in variants if _is_in(variant, source, target)]
+        return sources, [variant for variant in variants if _is_in(variant, target, source)]
 
     def _fit(self, sides: Sequence[Variant]) -> int:
         """How many languages match; -1 if one does not."""
@@ -164,16 +156,15 @@ class _Choice:
         return ", ".join(seen[:MAX_LISTED]) + ", ..." * (len(seen) > MAX_LISTED)
 
 
-def _is(variant: Variant, wanted: str, other: str) -> bool:
-    """Whether the language of a text matches `wanted` and is not exactly `other`."""
-    language = variant.language
-    exactly_other = tag(language) == tag(other) != tag(wanted)
-    return bool(wanted) and matches(wanted, language) and not exactly_other
+def _is_in(variant: Variant, wanted: str, opposite: str) -> bool:
+    """Whether the language of a text matches `wanted` and is not exactly the language of the opposite side."""
+    is_opposite = tag(variant.language) == tag(opposite) != tag(wanted)
+    return bool(wanted) and matches(wanted, variant.language) and not is_opposite
 
 
-def _other(languages: Sequence[str], language: str) -> str:
+def _opposite(languages: Sequence[str], language: str) -> str:
     """The first tag that does not match a language or, if all match, that is not equal to it."""
-    return min(languages, key=lambda other: (matches(language, other), other == tag(language)))
+    return min(languages, key=lambda candidate: (matches(language, candidate), candidate == tag(language)))
 
 
 @lru_cache(1000)
@@ -187,5 +178,5 @@ def tag(language: str) -> str:
 @lru_cache(10_000)
 def matches(wanted: str, language: str) -> bool:
     """Whether a language in a file matches a requested one: `en` matches `en-US` and vice versa; `en-GB` does not."""
-    one, other = tag(wanted), tag(language)
-    return one == other or other.startswith(f"{one}-") or one.startswith(f"{other}-")
+    first, second = f"{tag(wanted)}-", f"{tag(language)}-"
+    return first.startswith(second) or second.startswith(first)

@@ -43,6 +43,7 @@ class _Cue(NamedTuple):
     start: float
     stop: float
     is_whole: bool
+    """Whether these are all lines of the cue."""
 
     @property
     def raw(self) -> str:

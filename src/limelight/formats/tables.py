@@ -33,11 +33,11 @@ _NO_LANGUAGES = ("id", "key", "no", "nr", "num", "src", "tgt", "trg", "ref", "ur
 """Names of columns that look like language codes but are not."""
 _EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
-"""What JSON can represent and UTF-8 cannot."""
+"""Characters that JSON can represent, but no text may have."""
 
 
 @lru_cache(100)
-def _columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+def _text_columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     """The columns that contain texts, with their languages; the language is empty for columns such as `source`."""
     lowered = [name.lower() for name in names]
     for pair in SIDES:
@@ -50,15 +50,15 @@ def _columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     return tuple(columns) if len(columns) > 1 else ()
 
 
-def _places(columns: Sequence[str], header: Sequence[str], file: str) -> list[int]:
+def _column_indexes(columns: Sequence[str], header: Sequence[str], file: str) -> list[int]:
     """The indexes of columns by name or number. Raises `UserError` for one that is not there."""
-    places = []
+    indexes = []
     for column in columns:
         number = int(column[:4]) if column.isdecimal() else 0
         if column not in header and not 1 <= number <= len(header):
             raise UserError(f"{file}: there is no column {shown(column, 30)}; the first line: {_listed(header)}")
-        places.append(list(header).index(column) if column in header else number - 1)
-    return places
+        indexes.append(list(header).index(column) if column in header else number - 1)
+    return indexes
 
 
 def _listed(header: Sequence[str]) -> str:
@@ -79,7 +79,9 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
             return
         delimiter = max(DELIMITERS, key=first.count)
         header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
-        columns = [(column, "") for column in _places(sides, header, file)] if sides else _columns(tuple(header))
+        columns = (
+            [(column, "") for column in _column_indexes(sides, header, file)] if sides else _text_columns(tuple(header))
+        )
         if not columns:
             reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
             raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {_listed(header)}")
@@ -116,7 +118,7 @@ def scan_tsv(path: str | Path, separator: str = "\t", sides: Sequence[str] = ())
             cells = line.split(separator)
             if number == 1 and sides:
                 header = [cell.strip() for cell in cells]
-                wanted = _places(sides, header, name)
+                wanted = _column_indexes(sides, header, name)
                 if any(side in header for side in sides):
                     continue
             if max(wanted) < len(cells):
@@ -140,7 +142,7 @@ def scan_jsonl(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | S
                 yield line
                 continue
             try:
-                yield _of_record(json.loads(line), name, number, sides)
+                yield _read_record(json.loads(line), name, number, sides)
             except (ValueError, RecursionError) as error:
                 yield BadLine(name, number, f"not valid JSON ({error}); {_EXAMPLE}")
 
@@ -159,7 +161,7 @@ def scan_json(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Se
         except (ValueError, RecursionError) as error:
             raise UserError(f"{name}:{getattr(error, 'lineno', 1)}: not valid JSON ({error})") from None
     for number, record in enumerate(records, start=1):
-        yield _of_record(record, name, number, sides)
+        yield _read_record(record, name, number, sides)
 
 
 def scan_rows(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Segment | BadLine]:
@@ -169,16 +171,16 @@ def scan_rows(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Pair | Se
     from limelight.formats.columns import read_rows
 
     for number, row in enumerate(read_rows(str(path)), start=1):
-        yield _of_record(row, str(path), number, sides)
+        yield _read_record(row, str(path), number, sides)
 
 
-def _of_record(record: Any, name: str, number: int, sides: Sequence[str]) -> Pair | Segment | BadLine:
+def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> Pair | Segment | BadLine:
     """The texts of an object, or the reason why it lacks one."""
     if not isinstance(record, dict):
         return BadLine(name, number, f"not a JSON object; {_EXAMPLE}")
     inner: Mapping[str, Any] = record["translation"] if isinstance(record.get("translation"), dict) else record
     names = tuple(inner)
-    columns = () if sides or {"source", "target"} & inner.keys() else _columns(names)
+    columns = () if sides or {"source", "target"} & inner.keys() else _text_columns(names)
     keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
     texts = list[str]()
     for key in keys:

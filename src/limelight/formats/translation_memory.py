@@ -78,7 +78,7 @@ class Index:
     their origin."""
 
     def __init__(self, path: Path, name: str) -> None:
-        about = _about(path)
+        about = _read_about(path)
         self.path, self.name = path, name
         self.source, self.target, self.total = about["source"], about["target"], int(about["segments"])
         self._lock, self._database = Lock(), _opened(path)
@@ -117,10 +117,10 @@ def open_memory(
     index = path.with_name(f"{path.name}.{source}-{target}.index")
 
     def build(partial: Path) -> None:
-        before, bad = _state(path), list[BadLine]()
+        before, bad = _file_state(path), list[BadLine]()
         say(f"{path}: its index is made, once")
         pairs = read_pairs([path], source, target, on_bad_line=lambda line: bad.extend([line] * (len(bad) < 3)))
-        if not _index(partial, pairs, {"file": before, "source": source, "target": target}):
+        if not _write_index(partial, pairs, {"file": before, "source": source, "target": target}):
             reason = f" ({bad[0]})" if bad else ""
             raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
         for line in bad:
@@ -128,8 +128,8 @@ def open_memory(
 
     try:
         with locked(path):  # several engines of a service begin at the same time
-            about = _about(index)
-            if about.get("format") != FORMAT or about.get("file") != _state(path):
+            about = _read_about(index)
+            if about.get("format") != FORMAT or about.get("file") != _file_state(path):
                 fill_file(index, build)
         return TranslationMemory([Index(index, name or str(path))])
     except OSError as error:
@@ -165,8 +165,8 @@ def _opened(index: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{index.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
 
 
-def _about(index: Path) -> dict[str, str]:
-    """What an index says of itself; nothing if it is not one."""
+def _read_about(index: Path) -> dict[str, str]:
+    """The metadata of an index; empty if the file is not an index."""
     try:
         with closing(_opened(index)) as database:
             return dict(database.execute("SELECT name, value FROM about"))
@@ -174,13 +174,13 @@ def _about(index: Path) -> dict[str, str]:
         return {}
 
 
-def _state(path: Path) -> str:
-    """What changes when a file does."""
+def _file_state(path: Path) -> str:
+    """The size and time of a file, which change with its content."""
     state = path.stat()
     return f"{state.st_size} bytes, {state.st_mtime_ns} ns"
 
 
-def _index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> int:
+def _write_index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> int:
     """Write the index of a memory of these pairs; returns the number of segments. Raises `OSError` if it cannot be
     written, as on a full disk."""
     path.unlink(missing_ok=True)

@@ -89,11 +89,6 @@ class Unit(NamedTuple):
     limits: Limits = lambda text: ()
     """Returns the reasons why a translation does not fit."""
 
-    @property
-    def has_words(self) -> bool:
-        """Whether there is anything to translate."""
-        return has_words(self.text)
-
 
 class Kept(NamedTuple):
     """A string of a file that is not text, or not to be translated."""
@@ -176,29 +171,29 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
 
     Raises `ValueError` if two splices overlap.
     """
-    ordered = sorted(dict.fromkeys(splices), key=lambda one: (one.begin, -one.end))
-    begins = [one.begin for one in ordered]
+    ordered = sorted(dict.fromkeys(splices), key=lambda change: (change.begin, -change.end))
+    begins = [change.begin for change in ordered]
 
     def changed(begin: int, end: int, first: int) -> str:
-        """The text between two places with the splices from number `first` on."""
+        """The text from `begin` to `end` with the splices from number `first` on."""
         parts, position = list[str](), begin
         for number in range(bisect_left(begins, begin, first), bisect_right(begins, end)):
-            one = ordered[number]
-            if one.begin == end < one.end:
+            change = ordered[number]
+            if change.begin == end < change.end:
                 break
-            if one.begin < position and one.end <= position:
+            if change.begin < position and change.end <= position:
                 continue
-            if one.begin < position or not one.begin <= one.end <= end:
-                raise ValueError(f"splices overlap at {one.begin}")
-            parts.append(text[position : one.begin])
-            for part in [one.text] if isinstance(one.text, str) else one.text:
+            if change.begin < position or not change.begin <= change.end <= end:
+                raise ValueError(f"splices overlap at {change.begin}")
+            parts.append(text[position : change.begin])
+            for part in [change.text] if isinstance(change.text, str) else change.text:
                 if isinstance(part, str):
                     parts.append(part)
                 elif part.begin < 0:
                     parts.append(part.raw)
                 else:
                     parts.append(changed(part.begin, part.begin + len(part.raw), number + 1))
-            position = one.end
+            position = change.end
         return "".join([*parts, text[position:end]])
 
     return changed(0, len(text), 0)
@@ -213,7 +208,7 @@ def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | Non
 
 
 def line_at(text: str, position: int) -> int:
-    """The line, from 1, of the character at a place of a file."""
+    """The line, from 1, of the character at a position of a file."""
     return bisect_right(_line_starts(text), position)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Parts, Splice, Unit, make_unit, with_codes
+from limelight.formats.unit import Parts, Splice, Unit, has_words, make_unit, with_codes, with_first
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -16,12 +16,8 @@ from limelight.formats.xml import (
     escape_xml,
     find_units,
     has_content,
-    indent,
     inline_parts,
-    opening_tag,
     read_units,
-    with_attribute,
-    with_languages,
 )
 
 APPROVED = ("final", "signed-off", "reviewed")
@@ -34,7 +30,8 @@ _CATALOG_HEADER = "x-gettext-domain-header"
 _MACHINE = ("leveraged-mt", "mt-suggestion")
 _STATES = ' state="needs-review-translation" state-qualifier="leveraged-mt"'
 """Of translations that are written, in 1.2."""
-_STATE = re.compile(r"\s+state(?:-qualifier)?\s*=\s*(?:\"[^\"]*\"|'[^']*')")
+_INDENT = re.compile(r"\r?\n[ \t]*\Z")
+_STATE = re.compile(r"(?<!\s)\s+state(?:-qualifier)?\s*=\s*(?:\"[^\"]*\"|'[^']*')")
 
 
 def _inline(element: Element) -> Inline:
@@ -152,35 +149,52 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
             done = sides.is_filled and sides.state in DONE
             if not (sides.is_kept or sides.is_approved) and (everything or not done):
                 units += _unit(text, sides)
-    return with_languages(units, text, holders, language)
+    unnamed = [(holder, name) for holder, name in holders.items() if language and not holder.get(name)]
+    return with_first(units, [_with_attribute(text, holder, name, language) for holder, name in unnamed])
 
 
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:
     element, target, divided = sides.unit.element, sides.target, sides.divided
-    after = sides.source if divided else element.first("seg-source") or sides.source
+    source = sides.source if divided else element.first("seg-source") or sides.source
+    prefix = f"{(target or source).prefix}:".removeprefix(":")
 
     def write(new: str) -> Iterator[Splice]:
         content = with_codes(new, unit.codes, escape_xml)
         states = _STATES if element.name == "trans-unit" else ""
         if target is None:
-            prefix = opening_tag(text, after)[0].rpartition(":")[0]
-            name = f"{prefix}:target" if prefix else "target"
-            written = f"{indent(text, after.begin)}<{name}{states}>{content}</{name}>"
-            yield Splice(after.end, after.end, written)
+            indent = _INDENT.search(text, max(0, source.begin - 200), source.begin)
+            line = indent[0] if indent else ""
+            written = f"{line}<{prefix}target{states}>{content}</{prefix}target>"
+            yield Splice(source.end, source.end, written)
         else:
-            opened, name = _opened(text, target, "" if divided else states)
-            yield Splice(target.begin, target.end, f"{opened}{content}</{name}>")
+            opened = _with_states(text, target, "" if divided else states)
+            yield Splice(target.begin, target.end, f"{opened}{content}</{prefix}{target.name}>")
         if divided:
-            yield Splice(divided.begin, divided.content, _opened(text, divided, states)[0])
+            yield Splice(divided.begin, divided.content, _with_states(text, divided, states))
         if element.name == "segment":
-            yield with_attribute(text, element, "state", "translated")
+            yield _with_attribute(text, element, "state", "translated")
 
-    unit = make_unit(list(inline_parts(after, _inline, text)), write, element.line)
-    if unit.has_words:
+    unit = make_unit(list(inline_parts(source, _inline, text)), write, element.line)
+    if has_words(unit.text):
         yield unit
 
 
-def _opened(text: str, element: Element, states: str) -> tuple[str, str]:
-    """The first tag of an element, with other states, and its name."""
-    name, attributes = opening_tag(text, element)
-    return f"<{name}{_STATE.sub('', attributes)}{states}>", name
+def _tag(text: str, element: Element) -> str:
+    """The first tag of an element, without its end."""
+    return text[element.begin : element.content].rstrip("/>").rstrip()
+
+
+def _with_states(text: str, element: Element, states: str) -> str:
+    """The first tag of an element with other states."""
+    return f"{_STATE.sub('', _tag(text, element))}{states}>"
+
+
+def _with_attribute(text: str, element: Element, name: str, value: str) -> Splice:
+    """A splice that sets an attribute, or adds it after the others."""
+    tag = _tag(text, element)
+    match = re.search(rf"\s(?:[\w.-]+:)?{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    if match:
+        begin, end = match.span(match.lastindex or 0)
+        return Splice(element.begin + begin, element.begin + end, value)
+    position = element.begin + len(tag)
+    return Splice(position, position, f' {name}="{value}"')

@@ -1,4 +1,4 @@
-"""Untrusted XML: one parser, which streams the units of a file for pairs, and gives places in the text of a document.
+"""Untrusted XML: one parser, which streams the units of a file of pairs, or gives positions in the text of a document.
 
 Expat is not configured to read external files or DTDs. Entity declarations are refused, so nothing expands. Depth, the
 length of a tag and the size of an element are bounded.
@@ -17,7 +17,7 @@ from xml.parsers import expat
 from limelight.errors import UserError, shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
-from limelight.formats.unit import Code, FormatError, Role, Splice, Unit, with_first
+from limelight.formats.unit import Code, FormatError, Role
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""
@@ -31,8 +31,6 @@ MAX_TAG_BYTES = 1_000_000
 _STEP = 1 << 16
 _TAG = re.compile(r"<(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-_OPENING = re.compile(r"<([^\s/>]+)(.*?)\s*/?>", re.DOTALL)
-_INDENT = re.compile(r"\r?\n[ \t]*\Z")
 
 
 @dataclass(slots=True, eq=False)
@@ -48,11 +46,11 @@ class Element:
     line: int
     children: list[Element | str] = field(default_factory=list)
     begin: int = 0
-    """Where its first tag begins. Only documents have places."""
+    """Position of its first tag. Only elements of documents have positions."""
     content: int = 0
-    """Where its content begins."""
+    """Position of its content."""
     close: int = 0
-    """Where its content ends."""
+    """End of its content."""
     end: int = 0
 
     def get(self, name: str) -> str:
@@ -69,7 +67,7 @@ class Element:
         return (child for child in self.inner if child.name in names and child.prefix == self.prefix)
 
     def first(self, name: str) -> Element | None:
-        """The first of these elements; None if there is none."""
+        """The first element in it with this name and prefix; None if there is none."""
         return next(self.elements(name), None)
 
     def walk(self, *names: str) -> Iterator[Element]:
@@ -120,15 +118,16 @@ def read_units(path: str | Path, roots: Collection[str], names: Collection[str])
 
 
 def find_units(text: str, roots: Collection[str], names: Collection[str]) -> list[XmlUnit]:
-    """These elements of a document, with places. Raises `FormatError` for XML that is not well-formed, begins with
-    another element, declares an entity, nests too deeply, or has an element that is too large."""
+    """The elements of a document with one of these names, as in `read_units`, with positions. Raises `FormatError` for
+    XML that is not well-formed, begins with another element, declares an entity, nests too deeply, or has an element
+    that is too large."""
     parser = _Parser(roots, names, text)
     parser.feed(text.encode("utf-8", "replace"), ends=True)
     return parser.taken()
 
 
 def parse_xml(text: str) -> Element:
-    """The root of a document with all of its content, and places. Raises `FormatError`, see `find_units`."""
+    """The root of a document with all of its content and positions. Raises `FormatError`, see `find_units`."""
     return find_units(text, (), ())[0].element
 
 
@@ -136,20 +135,20 @@ class _Parser:
     """Expat with bounds. It collects units, or the root with all of its content if no names are given."""
 
     def __init__(self, roots: Collection[str], names: Collection[str], text: str = "") -> None:
-        """With the `text` that is fed, elements get places in it."""
+        """With the `text` that is fed, elements get positions in it."""
         self._roots, self._names, self._text = roots, names, text
         self._stack: list[Element] = []
         self._depth = 0  # depth of the current unit, from 1; 0 outside units
         self._characters = self._nodes = 0
         self._found: list[XmlUnit] = []
         self._data, self._fed = b"", 0
-        self._bytes = self._place = 0  # the same place in bytes and in characters
+        self._bytes = self._characters_read = 0  # the same position in bytes and in characters
         self._parser = parser = expat.ParserCreate("utf-8" if text else None)
         parser.buffer_text = True
         parser.StartElementHandler, parser.EndElementHandler = self._start, self._end
         parser.CharacterDataHandler = self._add_text
-        parser.EntityDeclHandler = parser.ExternalEntityRefHandler = self._declared
-        parser.SkippedEntityHandler = self._skipped
+        parser.EntityDeclHandler = parser.ExternalEntityRefHandler = self._refuse_declaration
+        parser.SkippedEntityHandler = self._refuse_entity
 
     @property
     def line(self) -> int:
@@ -187,7 +186,7 @@ class _Parser:
         named = {name_with_prefix.rpartition(":")[2]: value for name_with_prefix, value in attributes.items()}
         element = Element(local, prefix, named | attributes, self.line)
         if self._text:
-            element.begin = self._here()
+            element.begin = self._position()
             tag = _TAG.match(self._text, element.begin)
             element.content = tag.end() if tag else element.begin
         if self._depth:
@@ -199,7 +198,7 @@ class _Parser:
     def _end(self, _name: str) -> None:
         element = self._stack.pop()
         if self._text:
-            position = self._here()
+            position = self._position()
             element.close = max(position, element.content)
             empty = position == element.content and self._text[position - 2 : position] == "/>"
             tag = None if empty else _TAG.match(self._text, position)
@@ -208,11 +207,11 @@ class _Parser:
             self._depth = 0
             self._found.append(XmlUnit(element, tuple(self._stack)))
 
-    def _here(self) -> int:
+    def _position(self) -> int:
         now = self._parser.CurrentByteIndex
-        self._place += len(self._data[self._bytes : now].decode())
+        self._characters_read += len(self._data[self._bytes : now].decode())
         self._bytes = now
-        return self._place
+        return self._characters_read
 
     def _add_text(self, text: str) -> None:
         if self._depth:
@@ -226,11 +225,11 @@ class _Parser:
             raise FormatError(f"a segment of more than {MAX_CHARACTERS:,} characters or {MAX_NODES:,} tags", self.line)
         self._stack[-1].children.append(node)
 
-    def _declared(self, *_: object) -> NoReturn:
+    def _refuse_declaration(self, *_: object) -> NoReturn:
         reason = "the file declares an entity, and such files are not read; write what it stands for instead"
         raise FormatError(reason, self.line)
 
-    def _skipped(self, name: str, _is_parameter: object) -> NoReturn:
+    def _refuse_entity(self, name: str, _is_parameter: object) -> NoReturn:
         raise FormatError(f"the entity &{shown(name, 40)}; is declared nowhere in the file", self.line)
 
 
@@ -266,35 +265,6 @@ def inline_parts(element: Element, kind_of: Callable[[Element], Inline], text: s
 def has_content(parts: Iterable[str | Code]) -> bool:
     """Whether there is more than white space."""
     return any(not isinstance(part, str) or part.strip() for part in parts)
-
-
-def opening_tag(text: str, element: Element) -> tuple[str, str]:
-    """The name of an element with its prefix, and its attributes with the spaces before them, as in the file."""
-    match = _OPENING.fullmatch(text, element.begin, element.content)
-    return (match[1], match[2]) if match else (element.name, "")
-
-
-def with_attribute(text: str, element: Element, name: str, value: str) -> Splice:
-    """A splice that sets an attribute, or adds it after the others."""
-    tag = text[element.begin : element.content]
-    match = re.search(rf"\s(?:[\w.-]+:)?{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    if match:
-        begin, end = match.span(1 if match[1] is not None else 2)
-        return Splice(element.begin + begin, element.begin + end, value)
-    position = element.begin + len(tag.rstrip("/>").rstrip())
-    return Splice(position, position, f' {name}="{value}"')
-
-
-def with_languages(units: list[Unit], text: str, holders: dict[Element, str], language: str) -> list[Unit]:
-    """The units, where the first one also names the language in the attributes of these elements that name none."""
-    unnamed = [(element, name) for element, name in holders.items() if language and not element.get(name)]
-    return with_first(units, [with_attribute(text, element, name, language) for element, name in unnamed])
-
-
-def indent(text: str, position: int) -> str:
-    """The line break and spaces before a tag; empty if other text precedes it."""
-    match = _INDENT.search(text[max(0, position - 200) : position])
-    return match[0] if match else ""
 
 
 def escape_xml(text: str) -> str:
