@@ -179,7 +179,7 @@ def compare(
     target: str = options.TO,
     machine: Machine,
 ) -> None:
-    """Compare two models, or files of translations, on one test set: BLEU and chrF with significance, scores by length,
+    """Compare two models, or files of translations, on one test set: BLEU and chrF with significance,
     and the sentences that differ most."""
     from limelight.evaluation.compare import compare as compared
     from limelight.evaluation.comparison_page import comparison_page

@@ -1,10 +1,10 @@
-"""A comparison of two systems as one HTML file: scores, a table by length, and the sentences that differ most."""
+"""A comparison of two systems as one HTML file: scores, and the sentences that differ most."""
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from html import escape
 
-from limelight.evaluation.compare import LENGTHS, SCORES, Comparison, Sentence
+from limelight.evaluation.compare import SCORES, Comparison, Sentence
 
 STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -31,8 +31,6 @@ def comparison_page(found: Comparison) -> str:
         f"<p>A: <code>{escape(found.names[0])}</code><br>B: <code>{escape(found.names[1])}</code></p>\n"
         + _table(SCORES, found.score_rows())
         + signatures
-        + "<h2>BLEU by words of the source</h2>\n"
-        + _table(LENGTHS, found.length_rows())
         + "<h2>The sentences that differ most</h2>\n"
         + "".join(map(_article, found.sentences))
         + "</body>\n</html>\n"

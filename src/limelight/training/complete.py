@@ -86,8 +86,8 @@ def keep_first_look(translator: Translator, corpora: Corpora) -> None:
     texts = ((direction, pair.source) for direction, pairs in corpora.items() for pair in pairs)
     for direction, text in texts:
         if 4 <= len(text.split()) <= 14:
-            found = explain(translator, Question(text, *names_of(direction)))
-            return write_whole(find_model(translator.name) / FIRST_LOOK, json.dumps(found))
+            look = explain(translator, Question(text, *names_of(direction)))
+            return write_whole(find_model(translator.name) / FIRST_LOOK, json.dumps(look))
 
 
 def learn_confidence(
@@ -102,10 +102,10 @@ def learn_confidence(
     def examples(some: Corpora) -> dict[str, Examples]:
         return {str(each): examples_of(translator, pairs, each, most=most) for each, pairs in some.items() if pairs}
 
-    found, tested = examples(corpora), examples(test or {})
-    translator.confidence = fit_examples(found)
+    learned, tested = examples(corpora), examples(test or {})
+    translator.confidence = fit_examples(learned)
     errors = calibration_errors(translator.confidence, tested) if tested else {}
-    notes = {"pairs": {name: len(each.good) for name, each in found.items()}, "calibration_error": errors}
+    notes = {"pairs": {name: len(each.good) for name, each in learned.items()}, "calibration_error": errors}
     path = find_model(translator.name) / CONFIDENCE
     save_table(path, translator.confidence, notes)
     return path, errors
@@ -138,12 +138,12 @@ def learn_int8_cost(translator: Translator, corpora: Corpora) -> float:
         scores = []
         for direction, pairs in corpora.items():
             some, (source_lang, target_lang) = pairs[:MAX_CONSIDERED], names_of(direction)
-            found = translator.translate(
+            translations = translator.translate(
                 [pair.source for pair in some], source_lang=source_lang, target_lang=target_lang, beam_size=1
             )
             references = [pair.target for pair in some]
             tokenize = choose_tokenization(references)
-            scores.append(corpus_bleu([each.text for each in found], references, tokenize=tokenize).score)
+            scores.append(corpus_bleu([each.text for each in translations], references, tokenize=tokenize).score)
         return sum(scores) / len(scores)
 
     model, threads = translator.name, torch.get_num_threads()

@@ -60,11 +60,11 @@ def examine_run(run: Path) -> list[str]:
         if pairs:
             some = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
             lines += said_by_perplexities(translator, some, *languages)
-            found = translator.translate(
+            translations = translator.translate(
                 [pair.source for pair in some], source_lang=languages[0], target_lang=languages[1], beam_size=1,
                 lines=True, guards=False, protect=False,
             )  # fmt: skip
-            lines += said_by_outputs(some, [each.text for each in found])
+            lines += said_by_outputs(some, [each.text for each in translations])
     if not any(line.endswith(tuple(ADVICE.values())) for line in lines):
         lines.append("no fault was found")
     return lines

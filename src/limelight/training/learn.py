@@ -40,11 +40,11 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         elif work.exists():
             error.add_note(f"the work so far is in {work}; to begin again, remove this folder")
         raise
-    found = read_before_after(work)
-    if reason := _refusal(found, config.begin_with):
+    scores = read_before_after(work)
+    if reason := _refusal(scores, config.begin_with):
         remove(work)
         raise RunError(reason)
-    assert found is not None
+    assert scores is not None
 
     def fill(partial: Path) -> None:
         shutil.copytree(work / BEST, partial, dirs_exist_ok=True)
@@ -61,7 +61,7 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
             "after the cause is fixed"
         ) from error
     remove(work)
-    return found
+    return scores
 
 
 def work_of(output: Path) -> Path:
@@ -92,15 +92,15 @@ def _require_measurable(config: RunConfig, work: Path) -> None:
         )
 
 
-def _refusal(found: BeforeAfter | None, parent: str) -> str:
+def _refusal(scores: BeforeAfter | None, parent: str) -> str:
     """Why a model is not kept; empty if it is."""
-    if found is None or found.new is None:
+    if scores is None or scores.new is None:
         return f"the model could not be compared with {parent}, and nothing was written"
-    figures = "; ".join(found.lines())
+    figures = "; ".join(scores.lines())
     kept = f"{parent} stays as it is, and nothing was written. {figures}"
-    if not found.share or not _is_better(found.new):
+    if not scores.share or not _is_better(scores.new):
         return f"what was learned does not make translations of held-out pairs better: {kept}"
-    if found.general and found.general.before.bleu - found.general.after.bleu > MAX_LOST:
+    if scores.general and scores.general.before.bleu - scores.general.after.bleu > MAX_LOST:
         return f"general text would lose more than {MAX_LOST} BLEU: {kept}"
     return ""
 

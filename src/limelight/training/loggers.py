@@ -64,12 +64,12 @@ register_logger = LOGGERS.register
 
 def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:
     """Loggers by name; by default TensorBoard if it is installed. Raises `UserError` for one that is not available."""
-    found = []
+    loggers = []
     for name in ("tensorboard",) if names is None else names:
         make = LOGGERS.find(name)
         try:
-            found.append(make(folder, step))
+            loggers.append(make(folder, step))
         except ImportError as error:
             if names is not None:
                 raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None
-    return found
+    return loggers

@@ -83,8 +83,8 @@ class BeforeAfter:
 
     def lines(self) -> list[str]:
         """The result in words."""
-        found = {"the new text": self.new, "general text": self.general}
-        return [f"{name}:  {change}" for name, change in found.items() if change]
+        changes = {"the new text": self.new, "general text": self.general}
+        return [f"{name}:  {change}" for name, change in changes.items() if change]
 
 
 _STORED = TypeAdapter(BeforeAfter)
@@ -123,11 +123,11 @@ def mix_with_parent(run: Run, task: Translation) -> None:
             _change(parent, best, text, config, run.device) for text in (_unseen(config, task), _general(run.folder))
         )
     share = float(read_weights(best / WEIGHTS)[1][SHARE])
-    found = BeforeAfter(share, new, general)
-    write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(found, indent=2).decode() + "\n")
+    before_after = BeforeAfter(share, new, general)
+    write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(before_after, indent=2).decode() + "\n")
     if not share:
         say(f"training gained nothing on the new text: the model is {config.begin_with}, unchanged")
-    for line in found.lines():
+    for line in before_after.lines():
         say(line)
 
 
@@ -183,13 +183,13 @@ def _mean(there: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: flo
 
 def _unseen(config: RunConfig, task: Translation) -> Corpora:
     """The new text that measures the model: the part for tests, if text was held out, else that for validation."""
-    found: dict[Direction, list[Pair]] = {}
+    unseen: dict[Direction, list[Pair]] = {}
     for corpus in config.data.valid if config.data.hold_out else ():
         path = Path(corpus.files[0])
         test = path.with_name(path.name.replace("valid", "test", 1))
         if test.is_file() and test.parent.name == HELD_OUT:
-            found[direction_of(corpus)] = list(read_pairs([test]))
-    return found or task.valid_pairs
+            unseen[direction_of(corpus)] = list(read_pairs([test]))
+    return unseen or task.valid_pairs
 
 
 def _general(run: Path) -> Corpora:
@@ -214,5 +214,9 @@ def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device
     several = has_tags(config.data)
     if several:
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
-    found = [evaluate(translator, pairs, direction=direction if several else None) for direction, pairs in text.items()]
-    return Scores(*(sum(getattr(each, name).score for each in found) / len(found) for name in Scores._fields))
+    evaluations = [
+        evaluate(translator, pairs, direction=direction if several else None) for direction, pairs in text.items()
+    ]
+    return Scores(
+        *(sum(getattr(each, name).score for each in evaluations) / len(evaluations) for name in Scores._fields)
+    )

@@ -91,13 +91,13 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
     directions = directions_of(parent.data) if parent.learns == "pairs" else ()
 
     def named(corpus: Corpus) -> Corpus:
-        found = direction_of(corpus)
-        if len(directions) == 1 and found == UNNAMED_DIRECTION:
-            found = directions[0]
-        elif len(directions) > 1 and found not in directions and not names_languages(corpus.files):
-            fitting = fitting_directions(directions, *found)
-            found = fitting[0] if len(fitting) == 1 else found
-        return corpus.model_copy(update={"source": found.source, "target": found.target})
+        direction = direction_of(corpus)
+        if len(directions) == 1 and direction == UNNAMED_DIRECTION:
+            direction = directions[0]
+        elif len(directions) > 1 and direction not in directions and not names_languages(corpus.files):
+            fitting = fitting_directions(directions, *direction)
+            direction = fitting[0] if len(fitting) == 1 else direction
+        return corpus.model_copy(update={"source": direction.source, "target": direction.target})
 
     return tuple(map(named, corpora))
 

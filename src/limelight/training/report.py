@@ -114,10 +114,10 @@ class Report:
     def _write(self, event: str, progress: Progress, **figures: Any) -> None:
         """Write a line with a JSON object; numbers that are not finite become null, because JSON has none."""
         finite = _finite(figures)
-        place = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
+        position = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
             with writing(self._path, _AFTERWARDS):
-                write_all(self._log.fileno(), (json.dumps({"event": event, **place, **finite}) + "\n").encode())
+                write_all(self._log.fileno(), (json.dumps({"event": event, **position, **finite}) + "\n").encode())
         numbers = {f"{event}/{name}": value for name, value in finite.items() if isinstance(value, int | float)}
         for logger in self._loggers:
             with writing(self._folder, _AFTERWARDS):

@@ -31,11 +31,11 @@ def shared(sizes: Sequence[int], count: int) -> list[list[int]]:
     """Which items each of `count` processes computes, in order: the largest goes first, and each to the process with
     the least so far."""
     loads, own = [0] * count, [[] for _ in range(count)]  # type: list[int], list[list[int]]
-    for place in sorted(range(len(sizes)), key=lambda place: -sizes[place]):
-        least = loads.index(min(loads))
-        loads[least] += sizes[place]
-        own[least].append(place)
-    return [sorted(places) for places in own]
+    for item in sorted(range(len(sizes)), key=lambda item: -sizes[item]):
+        process = loads.index(min(loads))
+        loads[process] += sizes[item]
+        own[process].append(item)
+    return [sorted(items) for items in own]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,12 +107,12 @@ def save_checkpoint(
     Raises `RunError` with path and cause if it cannot be written, or a weight is not finite; existing checkpoints are
     unchanged then.
     """
-    place = folder / f"step-{progress.step:08d}"
+    checkpoint = folder / f"step-{progress.step:08d}"
     weights, moments = named_weights(model), _optimizer_tensors(model, optimizer)
     wrong = [name for name, tensor in [*weights.items(), *moments.items()] if not tensor.isfinite().all()]
     if wrong:
         raise RunError(
-            f"{place}: not written, for {wrong[0]} has become infinite or NaN; lower training.learning_rate or "
+            f"{checkpoint}: not written, for {wrong[0]} has become infinite or NaN; lower training.learning_rate or "
             "training.weight_decay in a new run. The checkpoint before it is intact"
         )
 
@@ -124,11 +124,13 @@ def save_checkpoint(
         (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
 
     try:
-        write_folder(place, fill)
+        write_folder(checkpoint, fill)
     except (OSError, SafetensorError) as error:
-        raise RunError(f"{place}: cannot write the checkpoint: {cause(error)}; the one before it is intact") from error
-    _remove_old(folder, place, keep)
-    return place
+        raise RunError(
+            f"{checkpoint}: cannot write the checkpoint: {cause(error)}; the one before it is intact"
+        ) from error
+    _remove_old(folder, checkpoint, keep)
+    return checkpoint
 
 
 def _remove_old(folder: Path, newest: Path, keep: int) -> None:
@@ -137,8 +139,8 @@ def _remove_old(folder: Path, newest: Path, keep: int) -> None:
     Checkpoints are renamed before removal, so that a partly removed one is not mistaken for a damaged one.
     """
     numbered = _numbered(folder)
-    place = numbered.index(newest)
-    for old in numbered[: max(0, place + 1 - keep)] + numbered[place + 1 :]:
+    index = numbered.index(newest)
+    for old in numbered[: max(0, index + 1 - keep)] + numbered[index + 1 :]:
         nameless = old.with_name(old.name + PARTIAL)
         remove(nameless)
         os.rename(old, nameless)
@@ -157,19 +159,19 @@ def restore_newest(
     Damaged ones are skipped with a warning. Raises `RunError` if all are damaged, or the newest one is intact but
     invalid.
     """
-    places = _numbered(folder)
-    for place in reversed(places):
-        fault = find_damage(place)
+    checkpoints = _numbered(folder)
+    for checkpoint in reversed(checkpoints):
+        fault = find_damage(checkpoint)
         if fault:
-            warn(f"{place}: skipping this checkpoint: {fault}")
+            warn(f"{checkpoint}: skipping this checkpoint: {fault}")
             continue
-        progress = _read_progress(place)
-        put_weights(model, read_weights(place / PARTS[0])[0], where=str(place / PARTS[0]))
-        _restore_optimizer(model, optimizer, read_weights(place / PARTS[1])[0], place)
+        progress = _read_progress(checkpoint)
+        put_weights(model, read_weights(checkpoint / PARTS[0])[0], where=str(checkpoint / PARTS[0]))
+        _restore_optimizer(model, optimizer, read_weights(checkpoint / PARTS[1])[0], checkpoint)
         return progress
-    if places:
+    if checkpoints:
         raise RunError(
-            f"{folder}: all {len(places)} checkpoints are damaged, so the run cannot be resumed. Restore a "
+            f"{folder}: all {len(checkpoints)} checkpoints are damaged, so the run cannot be resumed. Restore a "
             "copy of one, or remove this folder to start again with the same vocabulary"
         )
     return None
@@ -180,13 +182,13 @@ def check_format(folder: Path) -> None:
 
     Damaged checkpoints are ignored: `restore_newest` reports them.
     """
-    for place in _numbered(folder):
+    for checkpoint in _numbered(folder):
         stored = FORMAT
         with suppress(OSError, ValueError, AttributeError):
-            stored = json.loads((place / PARTS[2]).read_bytes()).get("format", 1)
+            stored = json.loads((checkpoint / PARTS[2]).read_bytes()).get("format", 1)
         if stored != FORMAT:
             raise UserError(
-                f"{place}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
+                f"{checkpoint}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
                 f"Limelight {__version__} resumes format {FORMAT} and would not continue this run exactly. Its model "
                 "can still be used. To train on, use the version that wrote it, or start a new run with "
                 f"--from {folder.parent}"
@@ -195,30 +197,30 @@ def check_format(folder: Path) -> None:
 
 def stored_progress(folder: Path) -> list[Progress]:
     """The progress stored in each readable checkpoint, oldest first."""
-    found = []
-    for place in _numbered(folder):
+    readable = []
+    for checkpoint in _numbered(folder):
         with suppress(OSError, RunError):
-            found.append(_read_progress(place))
-    return found
+            readable.append(_read_progress(checkpoint))
+    return readable
 
 
-def _read_progress(place: Path) -> Progress:
-    path = place / PARTS[2]
+def _read_progress(checkpoint: Path) -> Progress:
+    path = checkpoint / PARTS[2]
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         return Progress.from_json(values if isinstance(values, dict) else {})
     except (ValueError, TypeError) as error:
         raise RunError(
             f"{path}: not the progress of a run as written by this version of Limelight ({error}); resume with the "
-            f"version that wrote it, or remove {place.parent} to start again with the same vocabulary"
+            f"version that wrote it, or remove {checkpoint.parent} to start again with the same vocabulary"
         ) from None
 
 
-def find_damage(place: Path) -> str:
+def find_damage(checkpoint: Path) -> str:
     """The damage of a checkpoint; empty if it is intact."""
     try:
-        sums = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        damaged = [name for name in PARTS if sha256(place / name) != sums[name]]
+        sums = json.loads((checkpoint / MANIFEST).read_text(encoding="utf-8"))
+        damaged = [name for name in PARTS if sha256(checkpoint / name) != sums[name]]
     except (OSError, ValueError, LookupError, TypeError) as error:
         return f"{MANIFEST} or a part that it names is missing or cannot be read ({error})"
     return f"{damaged[0]} is damaged: its SHA-256 is not the one in {MANIFEST}" if damaged else ""
@@ -248,12 +250,12 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
 
 
 def _restore_optimizer(
-    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], place: Path
+    model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], checkpoint: Path
 ) -> None:
     parameters = dict(model.named_parameters())
     for full_name, tensor in tensors.items():
         name, _, key = full_name.rpartition(":")
         if name not in parameters:
-            raise UserError(f"{place / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
+            raise UserError(f"{checkpoint / PARTS[1]}: optimizer state of {name!r}, which this model does not have")
         # A copy: the loaded tensor is memory-mapped, and a later checkpoint replaces the file.
         optimizer.state[parameters[name]][key] = tensor.clone().to(parameters[name].device)

@@ -42,10 +42,10 @@ def keep_snapshot(run: Run, score: float) -> dict[str, float]:
 
     Other snapshots stay on disk until no checkpoint refers to them: see `drop_snapshots`.
     """
-    place = run.folder / SNAPSHOTS
-    place.mkdir(exist_ok=True)
+    folder = run.folder / SNAPSHOTS
+    folder.mkdir(exist_ok=True)
     name = f"step-{run.progress.step:08d}.safetensors"
-    save_weights(place / name, named_weights(run.model))
+    save_weights(folder / name, named_weights(run.model))
     scores = {**run.progress.snapshots, name: score}
     return {each: scores[each] for each in sorted(scores)[-run.config.training.average :]}
 
@@ -110,9 +110,9 @@ def finish_model(run: Run) -> None:
     if run.config.training.average < 2 or len(snapshots) < 2:
         return
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
-    place = run.folder / SNAPSHOTS
+    folder = run.folder / SNAPSHOTS
     try:
-        put_weights(run.model, average_weights([place / name for name in snapshots]), where=str(place))
+        put_weights(run.model, average_weights([folder / name for name in snapshots]), where=str(folder))
         _validate_last(run, f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}")
     finally:
         put_weights(run.model, own, where="the weights being trained")
@@ -134,8 +134,8 @@ def thinned(steps: Iterable[int], count: int) -> list[int]:
     """
     kept = sorted(steps)
     while len(kept) > max(count, 1):
-        around = [0, *kept]
-        gaps = [around[place + 2] - around[place] for place in range(len(kept) - 1)]
+        bounds = [0, *kept]
+        gaps = [bounds[index + 2] - bounds[index] for index in range(len(kept) - 1)]
         del kept[gaps.index(min(gaps))]
     return kept
 

@@ -28,7 +28,7 @@ def only_trainer(folder: Path) -> Iterator[bool]:
     """
     if sys.platform == "win32":
         raise UserError("training needs Linux or macOS; on Windows, train in WSL (the Windows Subsystem for Linux)")
-    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     lock = FileLock(folder / LOCK)
     try:
         try:
@@ -50,5 +50,5 @@ def only_trainer(folder: Path) -> Iterator[bool]:
             lock.release()
     finally:
         with suppress(OSError):  # it is not empty
-            for place in made:
-                place.rmdir()
+            for path in made:
+                path.rmdir()

@@ -129,15 +129,15 @@ def orthogonal(matrices: Float[Tensor, "batch rows columns"]) -> Float[Tensor, "
     In bf16 if the hardware supports it: the rounding error is smaller than the error of the iterations.
     """
     tall = matrices.shape[1] > matrices.shape[2]
-    found = matrices.mT if tall else matrices
-    found = found / found.norm(dim=(1, 2), keepdim=True).clamp_min(1e-7)
+    result = matrices.mT if tall else matrices
+    result = result / result.norm(dim=(1, 2), keepdim=True).clamp_min(1e-7)
     if multiplies_bf16(matrices.device):
-        found = found.bfloat16()
+        result = result.bfloat16()
     a, b, c = QUINTIC
     for _ in range(ITERATIONS):
-        square = found @ found.mT
-        found = torch.baddbmm(found, torch.baddbmm(square, square, square, beta=b, alpha=c), found, beta=a)
-    return (found.mT if tall else found).to(matrices.dtype)
+        square = result @ result.mT
+        result = torch.baddbmm(result, torch.baddbmm(square, square, square, beta=b, alpha=c), result, beta=a)
+    return (result.mT if tall else result).to(matrices.dtype)
 
 
 def _outer_weights(model: nn.Module) -> Iterable[Tensor]:

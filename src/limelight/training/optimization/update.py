@@ -149,7 +149,7 @@ class Compiled:
         self._forward = torch.compile(model, dynamic=True, fullgraph=True, backend=backend, options=options)
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
-        """Features at every place of `batch.target_out`."""
+        """Features at every position of `batch.target_out`."""
         for module, table in self._tables:
             module.table = table  # another one, which a validation has grown, would not fit the code
         with torch.compiler.set_stance("eager_on_recompile"):

@@ -111,12 +111,12 @@ class Labels(Task):
         given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
         truth = np.zeros_like(given)
         with eval_mode(model) as device:
-            for places, each in self.valid_batches:
-                batch = each.to(device)
+            for texts, on_host in self.valid_batches:
+                batch = on_host.to(device)
                 with autocast(precision, device):
                     logits = model.project(model(batch))[:, 0].float()
                 loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
-                given[places], truth[places] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()
+                given[texts], truth[texts] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()
         scores = score_labels(self.labels, truth.tolist(), given.tolist())
         return Validation(loss / len(self.pairs), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
 
@@ -134,6 +134,6 @@ def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | 
     lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
     numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
     return [
-        (places, label_batch([rows[place] for place in places], numbers[places], padding=tokenizer.padding))
-        for places in cut_batches(lengths, lengths, tokens=tokens, generator=np.random.default_rng(0))
+        (texts, label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding))
+        for texts in cut_batches(lengths, lengths, tokens=tokens, generator=np.random.default_rng(0))
     ]

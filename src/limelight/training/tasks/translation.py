@@ -134,7 +134,7 @@ def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
     """`count` evenly spaced pairs, so that a file sorted by length is covered; all if there are fewer."""
     if len(pairs) <= count:
         return pairs
-    return [pairs[int(place)] for place in np.linspace(0, len(pairs) - 1, count)]
+    return [pairs[int(row)] for row in np.linspace(0, len(pairs) - 1, count)]
 
 
 class Translation(Task):
@@ -214,14 +214,14 @@ def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
             turned = words.reversed() if words else None
             views.append(View(store.reversed(), languages=Languages(*direction.reversed), alignment=turned))
             given.append((corpus, ""))
-    found, shares = list[View](), balance([len(view.store) for view in views], data.temperature)
+    weighted, shares = list[View](), balance([len(view.store) for view in views], data.temperature)
     for view, (corpus, constraint), share in zip(views, given, shares, strict=True):
         tags = [language_tag(view.languages.target)] if has_tags(data) else []
         tags += [BACK_TRANSLATED] if corpus.tag == "bt" else []
         for way in [tags, [*tags, side_constraint_tag(constraint)]] if constraint else [tags]:
             prefix = tuple(map(prepared.tokenizers.source.reserved_id, way))
-            found.append(view._replace(weight=corpus.weight * share / (2 if constraint else 1), prefix=prefix))
-    return found
+            weighted.append(view._replace(weight=corpus.weight * share / (2 if constraint else 1), prefix=prefix))
+    return weighted
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:
@@ -238,23 +238,23 @@ def balance(sizes: Sequence[int], temperature: float) -> list[float]:
 def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Direction, list[Pair]]:
     """Validation pairs by direction; `corpora` are the pairs of `data.valid`, in order. A run with one direction has
     one group."""
-    found: dict[Direction, list[Pair]] = {}
+    by_direction: dict[Direction, list[Pair]] = {}
     directions, several = directions_of(data), has_tags(data)
     for corpus, pairs in zip(data.valid, corpora, strict=True):
         direction = direction_of(corpus if several else data.valid[0])
-        found.setdefault(direction, []).extend(pairs)
+        by_direction.setdefault(direction, []).extend(pairs)
         if data.both_directions and direction.reversed in directions:
             turned = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs)
-            found.setdefault(direction.reversed, []).extend(turned)
-    return {direction: pairs for direction, pairs in found.items() if pairs}
+            by_direction.setdefault(direction.reversed, []).extend(turned)
+    return {direction: pairs for direction, pairs in by_direction.items() if pairs}
 
 
-def mean_of(found: Mapping[Direction, Validation]) -> Validation:
+def mean_of(validations: Mapping[Direction, Validation]) -> Validation:
     """The mean of each figure over the directions, and the figures of each; a single validation is unchanged."""
-    first, count = next(iter(found.values())), len(found)
+    first, count = next(iter(validations.values())), len(validations)
     if count == 1:
         return first
-    each = {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in found.items()}
+    each = {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in validations.items()}
     names = dict.fromkeys(name for figures in each.values() for name in figures)
     means = {name: sum(figures[name] for figures in each.values()) / count for name in names}
     return Validation(means.pop("loss"), means, first.example, each)
