@@ -114,7 +114,7 @@ def test_only_the_scaled_dot_product_reaches_the_fused_kernel(monkeypatch: pytes
     inputs = torch.randn(BATCH, MAX_UNFUSED_QUERIES + 1, D_MODEL).double()
     for name in IN_HEADS:
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
-        attention(*attention.project_self(inputs))
+        attention(attention.project_queries(inputs), *attention.project_memory(inputs))
     assert fused == ["scaled_dot"]
 
 

@@ -69,7 +69,8 @@ def test_heads_in_self_attention_see_their_positions(seed: int) -> None:
     """Equal vectors: only distance can tell positions apart."""
     attention = MultiHeadAttention(16, HEADS, score=build_score("alibi", SIZE, SIZE, SIZE))
     with probe(attention, weights=True) as seen:
-        attention(*attention.project_self(torch.ones(1, 5, 16)), causal=True)
+        inputs = torch.ones(1, 5, 16)
+        attention(attention.project_queries(inputs), *attention.project_memory(inputs), causal=True)
     (weights,) = seen.weights.values()
     for head in range(HEADS):
         slope = 2 ** (-8 * (head + 1) / HEADS)

@@ -85,15 +85,6 @@ class MultiHeadAttention(nn.Module):
         keys = self.score.prepare(keys) if isinstance(self.score, Score) else keys
         return placed(self.score, keys, positions), self._split(self.value_proj(memory), self.kv_heads)
 
-    def project_self(
-        self,
-        inputs: Float[Tensor, "batch length model"],
-        rotate: Rotate | None = None,
-        positions: Int[Tensor, "..."] | None = None,
-    ) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."], Float[Tensor, "..."]]:
-        """Queries, keys and values of self-attention."""
-        return self.project_queries(inputs, rotate, positions), *self.project_memory(inputs, rotate, positions)
-
     def forward(
         self,
         queries: Float[Tensor, "batch heads query head_size"],

@@ -37,7 +37,7 @@ class Columns:
             return new
         parts = self.parts or tuple(part[:, :, :0] for part in new)
         if parts[0].shape[2] < self.room:
-            self.parts = parts = tuple(_with_columns(part, self.room) for part in parts)
+            self.parts = parts = tuple(functional.pad(part, (0, 0, 0, self.room - part.shape[2])) for part in parts)
         rows = torch.arange(len(self.next), device=self.next.device)[:, None]
         for part, more in zip(parts, new, strict=True):
             part[rows, :, self.next] = more.transpose(1, 2)
@@ -50,10 +50,6 @@ class Columns:
         given = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
         own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in given)
         return Columns(*(put_rows(part, new, slots) for part, new in zip(own, given, strict=True)))
-
-
-def _with_columns(part: Float[Tensor, "batch heads columns size"], count: int) -> Float[Tensor, "batch heads _ size"]:
-    return functional.pad(part, (0, 0, 0, count - part.shape[2]))
 
 
 @dataclass(slots=True)

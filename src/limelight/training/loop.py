@@ -19,7 +19,6 @@ from limelight.training.checkpoints.keep import (
     save_if_best,
     score_of_best,
 )
-from limelight.training.optimization.loss import Learner
 from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
@@ -130,8 +129,9 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
         share, position = next(batches)
     if run.sums is not None:
         run.sums.begin(len(share.making))
+    model = run.model if run.half is None else run.half.refreshed()
     unread = update(
-        _computing(run),
+        run.compiled or model,
         share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
         tokens=share.tokens,
@@ -187,12 +187,6 @@ def _settle(run: Run) -> None:
             f"{progress.step}; lower training.learning_rate, lengthen training.warmup, or set training.precision=fp32. "
             "The last checkpoint is intact"
         )
-
-
-def _computing(run: Run) -> Learner:
-    """The module that computes this update: the model or its half-precision copy, or either with compiled passes."""
-    model = run.model if run.half is None else run.half.refreshed()
-    return run.compiled or model
 
 
 def _validate_if_due(run: Run) -> None:

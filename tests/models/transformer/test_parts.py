@@ -57,7 +57,7 @@ def test_shared_keys_are_repeated_keys(seed: int) -> None:
                 parameter = parameter.unflatten(0, (2, -1)).repeat_interleave(2, dim=0).flatten(0, 1)
             own.copy_(parameter)
     inputs = torch.randn(2, 5, 8, dtype=torch.float64)
-    exact(grouped(*grouped.project_self(inputs), causal=True), whole(*whole.project_self(inputs), causal=True))
+    exact(*(each(each.project_queries(inputs), *each.project_memory(inputs), causal=True) for each in (grouped, whole)))
     assert grouped.project_memory(inputs)[0].shape == (2, 2, 5, 3)
 
 

@@ -94,7 +94,8 @@ class Layer(nn.Module):
         return self.attention_sublayer(inputs, lambda given: self._attend_self(given, reading, past))
 
     def _attend_self(self, inputs: Tensor, reading: Reading, past: Columns | None) -> Tensor:
-        queries, *memory = self.attention.project_self(inputs, reading.rotate, reading.positions)
+        queries = self.attention.project_queries(inputs, reading.rotate, reading.positions)
+        memory = self.attention.project_memory(inputs, reading.rotate, reading.positions)
         keys, values = memory if past is None else past.append(*memory)
         return self.attention(queries, keys, values, may_attend=reading.may_attend, causal=reading.causal)
 
