@@ -12,7 +12,6 @@ from torch import Tensor
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.engine import Engine
-from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.shortlist import VECTOR, ShortOutput
@@ -22,7 +21,6 @@ from limelight.models.interface import Active, Seq2Seq
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import MAX_CANDIDATES, Shortlist
 from tests.decoding.fakes import TableModel, characters, random_model
-from tests.decoding.test_real_models import MODELS, built
 
 KINDS, VOCABULARY = 5, 17
 
@@ -228,11 +226,3 @@ def test_lists_for_another_model_are_refused() -> None:
     ):
         with pytest.raises(UserError, match=fault):
             ShortOutput(model, shortlist, "fp32")
-
-
-def test_an_ensemble_takes_none(seed: int) -> None:
-    members = [built(MODELS["transformer"]) for _ in range(2)]
-    with pytest.raises(
-        UserError, match="an ensemble cannot use a shortlist, since it averages the probabilities of all"
-    ):
-        Translator(Ensemble(members), characters(), shortlist=whole(members[0]))

@@ -94,7 +94,7 @@ def test_settings_reach_the_translator_and_the_provenance(seed):
         "seed": 7,
         "test_files": ["tests.tsv"],
         "pairs": 4,
-        **parrot.config.model_dump(exclude={"coverage_penalty"}),  # which is off
+        **parrot.config.model_dump(),
         "beam_size": 5,
         "n_best": 1,
         "guards": False,

@@ -126,13 +126,7 @@ class SearchSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """The settings as plain values for JSON, without those that do not apply."""
-        values = asdict(self)
-        for name in ("patience", "prune") if self.beam_size == 1 else ("prune",) if self.prune == math.inf else ():
-            del values[name]
-        if self.sampling is None:
-            del values["sampling"]
-        if not self.coverage_penalty:
-            del values["coverage_penalty"]
+        values = {name: value for name, value in asdict(self).items() if value not in (None, math.inf)}
         return values | dict(values.pop("rules"))
 
 

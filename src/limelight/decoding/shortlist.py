@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.host import Integers
-from limelight.errors import UserError
 from limelight.inference.linear import linear_of
 from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Bool, Float, Int
@@ -55,14 +54,9 @@ class ShortOutput:
     """A model's projection onto the shortlists of the current requests."""
 
     def __init__(self, model: Seq2Seq, shortlist: Shortlist, precision: str) -> None:
-        """Raises `UserError` for a shortlist of another vocabulary, and for an ensemble."""
+        """Raises `UserError` for a shortlist of another vocabulary."""
         shortlist.require_fit(model.source_padding, model.output_size, "the shortlist")
-        try:
-            weights = model.output_weights()
-        except TypeError:
-            raise UserError(
-                "an ensemble cannot use a shortlist, since it averages the probabilities of all tokens: give one model"
-            ) from None
+        weights = model.output_weights()
         self.shortlist, self.classes = shortlist, model.output_size
         self.linear, self.device = linear_of(precision)(*weights), weights[0].device
 

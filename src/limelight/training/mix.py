@@ -23,6 +23,7 @@ from limelight.files import write_whole
 from limelight.formats import read_pairs
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.load import load_translator
+from limelight.pipelines.translator import Translator
 from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
@@ -119,9 +120,8 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     if not chosen:
         _choose(run, task, parent)
     with run.interruptible():
-        new, general = (
-            _change(parent, best, text, config, run.device) for text in (_unseen(config, task), _general(run.folder))
-        )
+        translators = [load_translator(each, run.device, threads=torch.get_num_threads()) for each in (parent, best)]
+        new, general = (_change(translators, text, config) for text in (_unseen(config, task), _general(run.folder)))
     share = float(read_weights(best / WEIGHTS)[1][SHARE])
     before_after = BeforeAfter(share, new, general)
     write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(before_after, indent=2).decode() + "\n")
@@ -199,18 +199,14 @@ def _general(run: Path) -> Corpora:
     return {direction: [pair for part in parts for pair in part[direction]] for direction in parts[0]}
 
 
-def _change(before: Path, after: Path, text: Corpora, config: RunConfig, device: torch.device) -> Change | None:
+def _change(translators: Sequence[Translator], text: Corpora, config: RunConfig) -> Change | None:
     """The scores of two models on the same text; None if there is none."""
     pairs = sum(map(len, text.values()))
-    if not pairs:
-        return None
-    scores = [_scores(folder, text, config, device) for folder in (before, after)]
-    return Change(pairs, *scores)
+    return Change(pairs, *(_scores(each, text, config) for each in translators)) if pairs else None
 
 
-def _scores(folder: Path, text: Corpora, config: RunConfig, device: torch.device) -> Scores:
+def _scores(translator: Translator, text: Corpora, config: RunConfig) -> Scores:
     """BLEU and chrF with the search of the model, as `limelight evaluate` measures them."""
-    translator = load_translator(folder, device, threads=torch.get_num_threads())
     several = has_tags(config.data)
     if several:
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
