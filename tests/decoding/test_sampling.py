@@ -31,7 +31,7 @@ def probabilities_of(logits: torch.Tensor, top_k: int = 0, top_p: float = 1.0) -
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.5), Sampling(top_k=3), Sampling(top_p=0.8)])
 def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
     logits = torch.randn(7, dtype=torch.float64)
-    drawn = draw(logits.expand(20_000, 7), sampling.cuts, torch.rand(20_000, dtype=torch.float64))
+    drawn = draw(logits.expand(20_000, 7), sampling, torch.rand(20_000, dtype=torch.float64))
     scaled = logits / sampling.temperature
     expected = torch.tensor(probabilities_of(scaled, sampling.top_k, sampling.top_p), dtype=torch.float64)
     assert chance(drawn.bincount(minlength=7).double(), expected) > 1e-7
@@ -113,9 +113,9 @@ def test_a_draw_is_the_token_whose_share_holds_the_number() -> None:
     """At every boundary, whatever stands in the other rows; what has no share is never drawn."""
     logits = torch.tensor([0.25, 0.0, 0.5, 0.25, 0.0], dtype=torch.float64).log()
     numbers = torch.tensor([0.0, 0.2499, 0.25, 0.7499, 0.75, 1 - 2**-53], dtype=torch.float64)
-    drawn = draw(logits.expand(6, 5), Sampling().cuts, numbers)
+    drawn = draw(logits.expand(6, 5), Sampling(), numbers)
     assert drawn.tolist() == [0, 0, 2, 2, 3, 3]
-    assert [draw(logits[None], Sampling().cuts, number[None]).item() for number in numbers] == drawn.tolist()
+    assert [draw(logits[None], Sampling(), number[None]).item() for number in numbers] == drawn.tolist()
 
 
 @pytest.mark.parametrize(

@@ -59,21 +59,18 @@ class Allocation:
         if room > 0 and not possible:  # rules permit only the end
             possible = self._endings(log_probabilities, before, ids)
         chosen = self._shared_out(possible)
-        ending = [possible[place] for place in chosen if possible[place].ends]
+        ending = [possible[index] for index in chosen if possible[index].ends]
         others = [each for each in possible if not each.ends]
-        going_on = [others[place] for place in self._shared_out(others)]
+        going_on = [others[index] for index in self._shared_out(others)]
         sure = [each for each in others if each.needs.most < room]
         if sure and not any(each.needs.most < room for each in going_on):
             going_on[-1] = sure[0]
         going_on.sort(key=_rank)
         if going_on:
-            self._go_on([each.needs for each in going_on])
-        found = ending + going_on
-        columns = [np.array([each[field] for each in found]) for field in (3, 1, 2)]
-        return columns[0].astype(np.float64), columns[1].astype(np.int64), columns[2].astype(np.int64)
-
-    def _go_on(self, needs: list[Needs]) -> None:
-        self.needs = needs + [self._progress.begin] * (self.width - len(needs))
+            self.needs = [each.needs for each in going_on] + [self._progress.begin] * (self.width - len(going_on))
+        rows = [(each.gained, each.parent, each.column) for each in ending + going_on]
+        gained, parents, columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
+        return gained, parents.astype(np.int64), columns.astype(np.int64)
 
     def _candidates(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
         """The most probable tokens of each hypothesis, those that it needs, and its end if it needs none; best first.
@@ -90,30 +87,30 @@ class Allocation:
             columns += own
         gained = numbers(log_probabilities[rows, columns])
         scores = gained + before[rows]
-        found = list[Candidate]()
+        candidates = list[Candidate]()
         for row, column, gain, score in zip(rows, columns, gained.tolist(), scores.tolist(), strict=True):
             token = column if ids is None else int(ids[column])
             ends = token == self.end_id
             if score == -np.inf or (ends and not self.needs[row].nothing):
                 continue
             needs = self.needs[row] if ends else self._progress.after(self.needs[row].states, token)
-            found.append(Candidate(score, row, column, gain, needs, ends))
-        return sorted(found, key=_rank)
+            candidates.append(Candidate(score, row, column, gain, needs, ends))
+        return sorted(candidates, key=_rank)
 
     def _endings(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
         """The end of each hypothesis for which it is possible, whatever phrases it lacks."""
         column = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
         gained = numbers(log_probabilities[:, column]).tolist()
         each = zip(gained, before.tolist(), self.needs, strict=False)
-        found = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(each)]
-        return sorted((candidate for candidate in found if candidate.score > -np.inf), key=_rank)
+        ends = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(each)]
+        return sorted((end for end in ends if end.score > -np.inf), key=_rank)
 
     def _shared_out(self, candidates: Sequence[Candidate]) -> list[int]:
         """Indices of the chosen candidates: the share of each bank, the most complete bank first, then the best of the
         rest."""
         banks: dict[int, list[int]] = {}
-        for place, each in enumerate(candidates):
-            banks.setdefault(each.needs.missing, []).append(place)
+        for index, each in enumerate(candidates):
+            banks.setdefault(each.needs.missing, []).append(index)
         share = max(1, self.width // self._banks)
         chosen = list[int]()
         for missing in sorted(banks):

@@ -105,12 +105,10 @@ class Progress:
 
     def after(self, states: States, token: int) -> Needs:
         """The needs after one more token."""
-        found = self._known.get((states, token))
-        if found is None:
+        if (states, token) not in self._known:
             pairs = zip(self._automata, states, strict=True)
-            found = self._needs(tuple(each.after(state, token) for each, state in pairs))
-            self._known[states, token] = found
-        return found
+            self._known[states, token] = self._needs(tuple(each.after(state, token) for each, state in pairs))
+        return self._known[states, token]
 
     def wanted(self, states: States) -> set[int]:
         """Tokens that continue or begin a phrase."""

@@ -162,10 +162,10 @@ class Lane:
 
     def _admit(self, joining: Sequence[Entry], fresh: State) -> None:
         """Put requests with their `fresh` state into free slots, and into new ones if these are too few."""
-        places = [*self._free, *range(self._slots, self._slots + len(joining))][: len(joining)]
-        self.entries |= zip(places, joining, strict=True)
-        self._slots = max(self._slots, *(place + 1 for place in places))
-        slots = np.array(places, dtype=np.int64)
+        chosen = [*self._free, *range(self._slots, self._slots + len(joining))][: len(joining)]
+        self.entries |= zip(chosen, joining, strict=True)
+        self._slots = max(self._slots, *(slot + 1 for slot in chosen))
+        slots = np.array(chosen, dtype=np.int64)
         self.search.admit([entry.request for entry in joining], slots)
         if self._short is not None:
             entries = (self.entries.get(slot) for slot in range(self._slots))
@@ -203,7 +203,7 @@ class Lane:
         if self._state is None or FREE_SHARE * (len(self._free) - joining) < self._slots:
             return
         taken = sorted(self.entries)
-        self.entries = {place: self.entries[slot] for place, slot in enumerate(taken)}
+        self.entries = {new: self.entries[slot] for new, slot in enumerate(taken)}
         self._slots, slots = len(taken), np.array(taken, dtype=np.int64)
         self.search.keep(slots)
         self._output = self._output.keep(slots)

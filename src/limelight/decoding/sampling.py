@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,14 +14,6 @@ from limelight.shapes import Float, Int
 
 COLDEST = 1e-6
 """The minimum temperature: logits divided by it are still finite in fp32, and only the most probable token is drawn."""
-
-
-class Cuts(NamedTuple):
-    """The parameters that shape the distribution; requests with equal ones are sampled together."""
-
-    temperature: float
-    top_k: int
-    top_p: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +42,6 @@ class Sampling:
         if not 0 < self.top_p <= 1:
             raise UserError(f"top_p must be above 0 and at most 1 (1 permits all tokens), not {self.top_p}")
 
-    @property
-    def cuts(self) -> Cuts:
-        """All but the seed."""
-        return Cuts(self.temperature, self.top_k, self.top_p)
-
     def generator(self, substream: Sequence[int] = ()) -> np.random.Generator:
         """The random generator of one request, determined by the seed and the request's substream alone.
 
@@ -66,13 +52,13 @@ class Sampling:
         return np.random.default_rng(np.random.SeedSequence(self.seed % 2**64, spawn_key=tuple(substream)))
 
 
-def draw(logits: Float[Tensor, "rows vocab"], cuts: Cuts, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
+def draw(logits: Float[Tensor, "rows vocab"], how: Sampling, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:
     """Sample a column of each row by inverting the cumulative distribution of the permitted tokens at `uniform`, in
     [0, 1).
 
     A row's draw depends only on its own logits and number, not on the other rows of the batch.
     """
-    permitted = permit(logits / cuts.temperature, cuts.top_k, cuts.top_p)
+    permitted = permit(logits / how.temperature, how.top_k, how.top_p)
     sums = permitted.logits.softmax(dim=-1).cumsum(dim=-1, dtype=_precise(logits.device))
     # The first sum above u * total: a token of probability 0 is never drawn.
     below_one = uniform.to(sums.dtype).to(sums.device).clamp(max=1 - torch.finfo(sums.dtype).eps)

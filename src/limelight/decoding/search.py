@@ -25,7 +25,7 @@ begins with `n_best` hypotheses; in (2) each has one continuation, which is draw
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from limelight.decoding.allocation import Allocation
 from limelight.decoding.host import Integers, Numbers, Truths
 from limelight.decoding.request import Hypothesis, Request, length_penalty
 from limelight.decoding.rules import RULES, Rule
-from limelight.decoding.sampling import Cuts, draw
+from limelight.decoding.sampling import Sampling, draw
 from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active
@@ -209,17 +209,17 @@ class Search:
         result = np.full(size, -np.inf), np.zeros(size, np.int64), np.zeros(size, np.int64)
         if not all(self.slots[slot].generator for slot in slots):
             self._find_best(log_probabilities, active, result)
-        alike: dict[Cuts, list[int]] = {}
+        alike: dict[Sampling, list[int]] = {}
         for slot in slots:
             allocation, sampling = self.slots[slot].allocation, self.slots[slot].request.settings.sampling
             if sampling is not None:
-                alike.setdefault(sampling.cuts, []).append(slot)
+                alike.setdefault(replace(sampling, seed=None), []).append(slot)
             elif allocation is not None:
                 own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
                 room, listed = int(self.limits[slot] - self.positions[slot]), None if ids is None else ids[slot]
                 _put(result, slot, allocation.choose(own, self.log_probabilities[slot, : len(own)], room, listed))
-        for cuts, some in alike.items():
-            self._draw(log_probabilities, active, cuts, some, result)
+        for how, some in alike.items():
+            self._draw(log_probabilities, active, how, some, result)
         return result
 
     def _find_best(self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, result: Continuations) -> None:
@@ -259,7 +259,7 @@ class Search:
         return _chosen(gained, order), _chosen(columns, order)
 
     def _draw(
-        self, log_probabilities: Tensor, active: Active, cuts: Cuts, slots: list[int], result: Continuations
+        self, log_probabilities: Tensor, active: Active, how: Sampling, slots: list[int], result: Continuations
     ) -> None:
         """Draw a continuation of each hypothesis of these requests."""
         rows = np.concatenate([np.arange(*active.firsts[slot : slot + 2]) for slot in slots])
@@ -269,7 +269,7 @@ class Search:
             assert generator is not None
             uniform.append(generator.random(self.width)[self.samples[slot, : active.counts[slot]]])
         own = log_probabilities[torch.from_numpy(rows).to(log_probabilities.device)]
-        chosen = draw(own, cuts, torch.from_numpy(np.concatenate(uniform)))[:, None]
+        chosen = draw(own, how, torch.from_numpy(np.concatenate(uniform)))[:, None]
         gained, columns = _on_the_host(Top(own.gather(1, chosen), chosen))
         start = 0
         for slot in slots:

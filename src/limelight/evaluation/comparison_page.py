@@ -19,20 +19,20 @@ code { overflow-wrap: anywhere; }
 """
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(comparison: Comparison) -> str:
     """The page, without scripts. Words that only one of the two translations has are marked."""
-    title = escape(f"{found.names[0]} and {found.names[1]}")
-    signatures = "".join(f"<p><code>{escape(each.signature)}</code></p>\n" for each in found.differences)
+    title = escape(f"{comparison.names[0]} and {comparison.names[1]}")
+    signatures = "".join(f"<p><code>{escape(each.signature)}</code></p>\n" for each in comparison.differences)
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>Comparison</h1>\n"
-        f"<p>A: <code>{escape(found.names[0])}</code><br>B: <code>{escape(found.names[1])}</code></p>\n"
-        + _table(SCORES, found.score_rows())
+        f"<p>A: <code>{escape(comparison.names[0])}</code><br>B: <code>{escape(comparison.names[1])}</code></p>\n"
+        + _table(SCORES, comparison.score_rows())
         + signatures
         + "<h2>The sentences that differ most</h2>\n"
-        + "".join(map(_article, found.sentences))
+        + "".join(map(_article, comparison.sentences))
         + "</body>\n</html>\n"
     )
 

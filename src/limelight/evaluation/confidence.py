@@ -74,20 +74,20 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
 
 def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, float]:
     """The expected calibration error for each direction and, as "all", for all of them."""
-    found = {
+    rated = {
         direction: list(zip(confidence.of(direction).probabilities(some.features), some.good, strict=True))
         for direction, some in by_direction.items()
     }
-    found["all"] = list(chain(*found.values()))
-    return {direction: expected_calibration_error(pairs) for direction, pairs in found.items()}
+    rated["all"] = list(chain(*rated.values()))
+    return {direction: expected_calibration_error(pairs) for direction, pairs in rated.items()}
 
 
 def examples_of(
     translator: Translator, pairs: Sequence[Pair], direction: Direction, *, most: int = MAX_PAIRS
 ) -> Examples:
     """Examples from at most `most` pairs, evenly spread, translated with the model's own search, without guards."""
-    places = np.linspace(0, len(pairs) - 1, min(len(pairs), most)).astype(int).tolist()
-    chosen = [pairs[place] for place in places if pairs[place].source.strip()]
+    rows = np.linspace(0, len(pairs) - 1, min(len(pairs), most)).astype(int).tolist()
+    chosen = [pairs[row] for row in rows if pairs[row].source.strip()]
     source_lang, target_lang = names_of(direction)
     prepared = translator.prepare(
         [pair.source for pair in chosen], source_lang=source_lang, target_lang=target_lang, n_best=1

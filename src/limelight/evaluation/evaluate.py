@@ -139,10 +139,12 @@ def evaluate_directions(
     translator: Translator, pairs: Mapping[Direction | None, Sequence[Pair]], **how: Any
 ) -> "Evaluation | DirectionsEvaluation":
     """`evaluate` the pairs of each direction; None is the only one of a model."""
-    found = {direction: evaluate(translator, some, direction=direction, **how) for direction, some in pairs.items()}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    return DirectionsEvaluation({str(direction): each for direction, each in found.items()})
+    evaluations = {
+        direction: evaluate(translator, some, direction=direction, **how) for direction, some in pairs.items()
+    }
+    if len(evaluations) == 1:
+        return next(iter(evaluations.values()))
+    return DirectionsEvaluation({str(direction): each for direction, each in evaluations.items()})
 
 
 @dataclass(frozen=True)

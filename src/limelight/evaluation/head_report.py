@@ -56,12 +56,12 @@ class HeadStudy(Figures):
 
     def stored_roles(self) -> Roles:
         """The clearest role of each head, as a model folder keeps them."""
-        found: dict[str, list[Role]] = {}
+        roles: dict[str, list[Role]] = {}
         for each in self.heads:
             name, value = each.role
             deviation = each.roles["spread" if name == "focused" else name].deviation
-            found.setdefault(each.head.attention, []).append(Role(name, round(value, 4), round(deviation, 4)))
-        return Roles(sentences=self.provenance["sentences"], attentions=found)
+            roles.setdefault(each.head.attention, []).append(Role(name, round(value, 4), round(deviation, 4)))
+        return Roles(sentences=self.provenance["sentences"], attentions=roles)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

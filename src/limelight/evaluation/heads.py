@@ -110,8 +110,8 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> 
         with eval_mode(model), probe(model, weights=True) as seen:
             model(rows.batch)
         weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
-        for row, place in enumerate(rows.places):
-            one = sentences[place]
+        for row, index in enumerate(rows.places):
+            one = sentences[index]
             source, target = len(one.source) + 1, len(one.target) + 1
             sizes = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
             needed = _needed(translator, one)
@@ -120,10 +120,10 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> 
                 own = needed if kind == "cross" else None
                 for depth, layer in enumerate(weights[kind]):
                     for number, head in enumerate(layer[row, :, :height, :width]):
-                        found = measures(head, kind, needed=own, columns=columns)
+                        roles = measures(head, kind, needed=own, columns=columns)
                         if own is not None:  # row t + 1 reads token t
-                            found["aligns_read"] = measures(head[1:], kind, needed=own)["aligns"]
-                        for role, value in found.items():
+                            roles["aligns_read"] = measures(head[1:], kind, needed=own)["aligns"]
+                        for role, value in roles.items():
                             values[str(Head(name.format(depth), number))][role].append(float(value))
     return values
 
@@ -132,16 +132,16 @@ def _columns(one: _Sentence, kind: str, counts: Counter[int]) -> dict[str, list[
     """The columns of punctuation, of tags, and, in sources of at least three tokens, of the least frequent token."""
     if kind == "decoder_self":
         pieces = one.tokenizers.target.pieces(one.target)
-        found = {"signs": [place for place, piece in enumerate(pieces, start=1) if _is_sign(piece)]}
+        chosen = {"signs": [column for column, piece in enumerate(pieces, start=1) if _is_sign(piece)]}
     else:
         pieces = one.tokenizers.source.pieces(one.source)
-        tags = [place for place, piece in enumerate(pieces) if is_control(piece)]
-        words = [place for place in range(len(pieces)) if place not in tags]
-        least = min((counts[one.source[place]] for place in words), default=0)
-        rare = [place for place in words if counts[one.source[place]] == least]
-        found = {"signs": [place for place, piece in enumerate(pieces) if _is_sign(piece)], "tag": tags}
-        found["rare"] = rare if len(words) >= 3 and len(rare) < len(words) else []
-    return {name: columns for name, columns in found.items() if columns}
+        tags = [column for column, piece in enumerate(pieces) if is_control(piece)]
+        words = [column for column in range(len(pieces)) if column not in tags]
+        least = min((counts[one.source[column]] for column in words), default=0)
+        rare = [column for column in words if counts[one.source[column]] == least]
+        chosen = {"signs": [column for column, piece in enumerate(pieces) if _is_sign(piece)], "tag": tags}
+        chosen["rare"] = rare if len(words) >= 3 and len(rare) < len(words) else []
+    return {name: columns for name, columns in chosen.items() if columns}
 
 
 def _is_sign(piece: str) -> bool:

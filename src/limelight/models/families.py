@@ -151,7 +151,7 @@ def _require_vocabulary(config: ModelConfig, tokenizers: Tokenizers) -> None:
 
 
 def count_parameters(model: nn.Module) -> int:
-    """Trained numbers, shared ones counted once."""
+    """The number of weights, shared ones counted once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
