@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import time
 from pathlib import Path
 
 import numpy as np
@@ -283,9 +282,7 @@ def test_a_hundred_tokens_are_drawn_as_far_as_they_are_looked_at(open_page, tmp_
     assert 0 < page.locator(".line").count() <= 240
     assert page.locator(".board.wrapped").bounding_box()["height"] < 700, "lines of text, not columns of 100 tokens"
     first = page.evaluate_handle("document.querySelector('.token')")
-    started = time.perf_counter()
     tokens(page, 1).nth(60).hover()
-    print(f"pointing took {1000 * (time.perf_counter() - started):.0f} ms with the way of the mouse")
     assert page.locator(".cone").count() <= 24
     assert page.evaluate("node => node === document.querySelector('.token')", first), "tokens stay as they are"
     until(page, "() => document.querySelectorAll('.thumbnail canvas[data-drawn]').length === 48")

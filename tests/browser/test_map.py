@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from limelight.decoding.sampling import permit
-from limelight.pipelines.explain import Explanation, Question, explain, explained_page
+from limelight.pipelines.explain import Explanation, Question, explain
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import TEXT, rest, tokens, until, untrained
 from tests.pipelines.test_explain import array
@@ -97,14 +97,6 @@ def test_inside_a_layer_are_the_norms_and_cosines_of_python(visit: Any, given: Q
     assert "inside=decoder.1" in page.url
 
 
-def test_a_file_holds_the_map(open_page: Any, tmp_path: Any) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(explained_page(untrained(), Question(TEXT, "en", "de")), encoding="utf-8")
-    page = open_page(f"{path.as_uri()}#view=map")
-    drawn(page)
-    assert page.locator(".inside canvas").count() == 0, "the vectors themselves are asked from a service"
-
-
 def chances(page: Any) -> list[float]:
     return [float(each) for each in page.locator("#view-steps .candidate .value").all_inner_texts()]
 
@@ -173,7 +165,6 @@ def test_similar_words_are_those_of_python_and_a_click_opens_their_sentence(
     visit: Any, given: Question, accessible: Any
 ) -> None:
     page = visit("kind=encoder_self")
-    assert not page.get_by_role("button", name="Similar words").is_visible()
     tokens(page, 0).nth(2).click()
     page.get_by_role("button", name="Similar words").click()
     lines = page.get_by_label("Sentences to search")

@@ -1,11 +1,11 @@
 """What weights do not say, on the page; and what a visitor is told of a model that loads and a service that is gone."""
 
-import re
 from typing import Any
 
 import numpy as np
 import pytest
 
+from limelight.inspection import attention_map, rank_correlation
 from limelight.inspection.erasure import Rows, erasures
 from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from tests.browser.conftest import SIZES
@@ -51,26 +51,18 @@ def test_a_head_that_is_off_lights_nothing(visit):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_influence_shows_what_is_lost_and_what_attention_explains(visit, size, accessible, picture):
-    page = visit("view=influence", size)
-    until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
-    assert re.fullmatch(r"-?\d\.\d\d", page.locator("#view-influence .explains td").first.inner_text())
-    if size != "projector":
-        accessible(page)
-    picture(page, f"influence-{size}")
-
-
-def test_the_correlation_is_that_of_python(visit):
-    from limelight.inspection import attention_map, rank_correlation
-
     one = untrained()
     question = said(one)
     source = one.tokenizers.source.encode(TEXT)
     rows = Rows(source, question.target or (), [[each] for each in range(len(source))], len(source))
     seen = attention_map(one.model, one.tokenizers, TEXT, question.target or ()).average("cross")[:-1, :-1]
-    expected = rank_correlation(seen, erasures(one.model, rows).T)
-    page = visit("view=influence")
+    page = visit("view=influence", size)
     until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
-    assert page.locator("#view-influence .explains td").first.inner_text() == f"{expected:.2f}"
+    expected = f"{rank_correlation(seen, erasures(one.model, rows).T):.2f}"
+    assert page.locator("#view-influence .explains td").first.inner_text() == expected
+    if size != "projector":
+        accessible(page)
+    picture(page, f"influence-{size}")
 
 
 def test_the_slider_shows_the_translation_after_a_layer(visit, accessible):
@@ -108,8 +100,10 @@ def test_a_file_holds_the_measures(open_page, tmp_path):
     page = open_page(f"{path.as_uri()}#view=influence&measure=contributions")
     until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")
     assert "contributions" in page.locator(".stage-title").inner_text()
-    page.get_by_role("tab", name="Layers").click()
-    until(page, "() => document.querySelectorAll('#view-layers tbody tr').length > 0")
+    for name, cells in (("Layers", "#view-layers tbody tr"), ("Map", ".track .plate"), ("Map", "#view-map .inside tr")):
+        page.get_by_role("tab", name=name).click()
+        until(page, "cells => document.querySelectorAll(cells).length > 0", cells)
+    assert page.locator(".inside canvas").count() == 0, "the vectors themselves are asked from a service"
 
 
 def test_the_focus_stays_where_a_word_was_forced(visit, accessible):
@@ -159,28 +153,6 @@ def test_the_theme_is_that_of_the_system_until_one_is_chosen(open_page, service,
     page.get_by_role("button", name=f"{other.capitalize()} theme").click()
     assert page.evaluate("document.documentElement.dataset.theme") == other
     assert f"theme={other}" in page.url
-
-
-def test_a_page_that_is_opened_early_begins_when_the_model_is_there(open_page, service):
-    page = open_page("about:blank", allowed=service.url)
-    loading = {"on": True}
-
-    def models(route: Any) -> None:
-        answer = route.fetch()
-        value = answer.json()
-        for each in value["models"]:
-            each["ready"] = not loading["on"]
-            each["directions"] = [] if loading["on"] else each["directions"]
-        route.fulfill(response=answer, json=value)
-
-    page.route("**/api/v1/models", models)
-    page.goto(f"{service.url}/#text={TEXT}")
-    until(page, "() => document.querySelector('.status')?.textContent.includes('is loading')")
-    assert page.get_by_label("The model is loading").is_visible()
-    loading["on"] = False
-    rest(page)
-    assert page.evaluate(ON_STAGE) == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
-    assert not page.get_by_label("The model is loading").is_visible()
 
 
 def test_a_service_that_is_lost_and_comes_back_is_asked_again(chromium, service):

@@ -136,13 +136,6 @@ def test_an_edited_source_stands_beside_the_old_one(visit):
     assert output(page) == explain(untrained(), Question(TEXT, "en", "de"))["translation"]["text"]
 
 
-def test_a_link_that_leaves_out_the_model_keeps_all_else(open_page, service):
-    page = open_page(f"{service.url}/#text={TEXT}&view=steps&row=1&step=1&off=decoder.0.cross:1", allowed=service.url)
-    rest(page)
-    for part in ("model=untrained", "row=1", "step=1", "decoder.0.cross"):
-        assert part in page.url
-
-
 @pytest.mark.parametrize("view", ["heads", "steps", "beam", "whatif", "map"])
 def test_the_open_view_is_saved_as_a_picture(visit, view):
     page = visit(f"view={view}&step=1")
@@ -182,16 +175,6 @@ def test_a_head_that_is_off_is_keep_heads_in_python(visit):
     tokens(page, 1).first.hover()
     lit = [float(each.evaluate("node => node.style.getPropertyValue('--lit')")) for each in tokens(page, 0).all()]
     np.testing.assert_allclose(lit, seen.merge_words().average("cross", layer=1)[0], atol=1e-3)  # the heads that are on
-
-
-def test_a_long_hypothesis_begins_near_its_difference(visit):
-    page = visit()
-    same, rest = "a b c " * 30, "and what comes after it"
-    told = page.evaluate(
-        "async ([one, other]) => (await import('/page/hypotheses.js')).fromDifference(one, other)",
-        [f"{same}d {rest}", f"{same}e {rest}"],
-    )
-    assert told == f"… a b c d {rest}"
 
 
 def test_the_beam_goes_on_from_a_branch(visit):

@@ -63,7 +63,6 @@ def test_find_the_head_that_aligns(visitor: Visitor, document: dict[str, Any]) -
     visitor.click(visitor.page.get_by_role("button", name=f"layer {layer}, head {head}: aligns {value:.2f}"))
     until(visitor.page, "() => /aligns/.test(document.querySelector('.opened').textContent)")
     assert visitor.page.locator(".stage-title").inner_text().endswith(f"layer {layer}, head {head}")
-    print(f"found in {visitor.count} interaction")
 
 
 def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
@@ -79,7 +78,6 @@ def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
     visitor.click(page.locator("button.candidate").filter(has=page.get_by_text("den", exact=True)))
     rest(page)
     assert page.locator(".output").inner_text() == "Der Lehrer gab den Kindern einen großen roten Apfel."
-    print(f"made right in {visitor.count} interactions")
 
 
 def test_the_stored_answer_is_drawn_while_the_model_loads(open_page: Any, service: Running) -> None:
@@ -97,6 +95,7 @@ def test_the_stored_answer_is_drawn_while_the_model_loads(open_page: Any, servic
     page.route("**/api/v1/models", models)
     page.goto(service.url)
     page.get_by_text("Until then the page shows a stored answer").wait_for()
+    assert page.get_by_label("The model is loading").is_visible()
     assert page.evaluate(ON_STAGE) == stored["translation"]["text"]
     assert page.locator(".output").inner_text() == stored["translation"]["text"]
     assert page.locator(".lines path").count() > 5

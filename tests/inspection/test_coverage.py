@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from limelight.config import DecodingConfig
@@ -18,21 +19,10 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
     hypotheses = [Hypothesis(ids, -1.0 - rank / 100, -2.0, rank != 1) for rank, ids in enumerate(texts)]
     expected = []
     for each in hypotheses:
-        layers = [
-            part.detach() for part in attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
-        ]
-        rows = len(each.ids) + each.finished
-        of_token = [
-            sum(
-                float(layer[0, head, row, i])
-                for layer in layers
-                for head in range(layer.shape[1])
-                for row in range(rows)
-            )
-            / (len(layers) * layers[0].shape[1])
-            for i in range(len(source))
-        ]
-        expected.append((each.score + 0.3 * sum(math.log(min(max(each, LEAST), 1.0)) for each in of_token), each.ids))
+        layers = attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
+        weights = np.mean([layer[0].detach().numpy() for layer in layers], axis=(0, 1))  # (target, source)
+        of_token = weights[: len(each.ids) + each.finished, : len(source)].sum(axis=0)
+        expected.append((each.score + 0.3 * np.log(of_token.clip(LEAST, 1)).sum(), each.ids))
     found = with_coverage(model, source, hypotheses, 0.3)
     assert [each.ids for each in found] == [ids for _, ids in sorted(expected, reverse=True)]
     assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))

@@ -15,12 +15,11 @@ export function createSimilar(context) {
   });
   const message = element("p.reading", { role: "status" });
   const list = element("ol.candidates.similar");
-  const lines = element("textarea.edited", { "aria-label": "Sentences to search", rows: 8, spellcheck: "false" });
-  let given = null; // what somebody has pasted, for a language
-  const search = () => {
-    given = { from: store.get("from"), text: lines.value };
-    store.tell("inside");
-  };
+  let given = null; // what somebody has put into the field, for a language
+  const keep = () => (given = { from: store.get("from"), text: lines.value });
+  const look = { "aria-label": "Sentences to search", rows: 8, spellcheck: "false", input: keep };
+  const lines = element("textarea.edited", look);
+  const search = () => store.tell("inside");
   const root = element(
     "div.pair.lost",
     panel(
