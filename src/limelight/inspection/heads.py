@@ -55,10 +55,10 @@ def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
         if counts.get(name) != len(keep):
             raise UserError(f"{name!r} is unknown, or its heads are not {len(keep)}; {_listed(counts)}")
     twin = copy.deepcopy(model, {id(each): each for each in model.parameters()})
-    for name, attention in attentions_of(twin).items():
-        if name in keep_heads:
-            weight = attention.out_proj.weight
-            factors = torch.as_tensor(keep_heads[name], dtype=weight.dtype, device=weight.device)
-            scaled = weight.detach() * factors.repeat_interleave(attention.value_size)
-            attention.out_proj.weight = nn.Parameter(scaled, requires_grad=False)
+    for name, keep in keep_heads.items():
+        attention = attentions_of(twin)[name]
+        weight = attention.out_proj.weight
+        factors = torch.as_tensor(keep, dtype=weight.dtype, device=weight.device)
+        scaled = weight.detach() * factors.repeat_interleave(attention.value_size)
+        attention.out_proj.weight = nn.Parameter(scaled, requires_grad=False)
     return twin

@@ -123,13 +123,14 @@ def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[st
 
 def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
     """For each layer and head of a kind `{"role", "value", "deviation", "text"}`."""
-    layers = sum(NAMES[kind].format(layer) in roles.attentions for layer in range(len(roles.attentions)))
+    names = (NAMES[kind].format(layer) for layer in range(len(roles.attentions)))
     return [
         [
             asdict(each) | {"text": f"{TEXTS[each.role]} {each.value:.2f} ± {each.deviation:.2f}"}
-            for each in roles.attentions[NAMES[kind].format(layer)]
+            for each in roles.attentions[name]
         ]
-        for layer in range(layers)
+        for name in names
+        if name in roles.attentions
     ]
 
 
