@@ -5,8 +5,6 @@ An engine takes tasks from an inbox and sends reports. Texts of several requests
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -50,8 +48,6 @@ MAX_CODES = 2000
 """Tags within a segment of a request."""
 PLANNED = "planned"
 """The kind of the task that the thread for long texts gives an engine when it has made the jobs of a request."""
-NICE = 5
-"""What the threads of an engine beside its own are lowered in priority."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -153,8 +149,7 @@ class TranslationEngine(Engine):
     ) -> None:
         super().__init__(send)
         self._translator, self._detector, self._snapshots, self._memory = translator, detector, snapshots, memory
-        self._explaining = ThreadPoolExecutor(1, "explanations", _yield_to_others)
-        self._aside = ThreadPoolExecutor(1, "long texts", _yield_to_others)
+        self._explaining, self._aside = ThreadPoolExecutor(1, "explanations"), ThreadPoolExecutor(1, "long texts")
         self._engine = translator.engine(aside=self._aside)
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
@@ -307,12 +302,6 @@ class TranslationEngine(Engine):
         except (UserError, OSError):
             pass  # its message would have a path
         raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read")
-
-
-def _yield_to_others() -> None:
-    """In a thread: the thread of the engine comes first."""
-    if sys.platform == "linux":  # elsewhere this is a setting of the process
-        os.nice(NICE)
 
 
 def _is_long(task: Task) -> bool:
