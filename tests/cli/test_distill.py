@@ -60,12 +60,12 @@ def test_each_corpus_is_translated_in_its_direction(
     write_pairs(tmp_path / "a.tsv", there)
     (tmp_path / "b.tsv").write_text("".join(f"{word}\t{word[::-1].lower()}\n" for word in back))
     corpora = ["--train", f"en-de={tmp_path / 'a.tsv'}", f"de-en={tmp_path / 'b.tsv'}"]
-    ended = limelight("distill", "--model", many, *corpora, "-o", tmp_path / "new.tsv")
+    ended = limelight("distill", "--model", many, *corpora, "-o", tmp_path / "new.TSV")
     assert ended.code == 0, ended.err
-    assert pairs_of(tmp_path / "new.en-de.tsv") == expected(many, there, "de") != []
-    assert pairs_of(tmp_path / "new.de-en.tsv") == expected(many, back, "en") != []
-    assert f"--train de-en={tmp_path / 'new.de-en.tsv'}" in ended.out
-    assert not (tmp_path / "new.tsv").exists()
+    assert pairs_of(tmp_path / "new.en-de.TSV") == expected(many, there, "de") != []
+    assert pairs_of(tmp_path / "new.de-en.TSV") == expected(many, back, "en") != []
+    assert f"--train de-en={tmp_path / 'new.de-en.TSV'}" in ended.out
+    assert not (tmp_path / "new.TSV").exists()
 
 
 @pytest.fixture(scope="module")

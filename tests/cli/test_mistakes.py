@@ -38,6 +38,7 @@ MISTAKES = """
     distill --model {trained} -o new.tsv --text a.en --to fr | does not translate to fr; its directions are: en-lumi
     distill --model {trained} -o new.tsv --text gone.en | gone.en: there is no such file
     distill --model {trained} -o new.txt --text a.en | new.txt: a corpus is written as .tsv
+    distill --model {trained} -o new --text a.en | new: a corpus is written as .tsv
     doctor --test a.tsv                         | name the training text
     evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
     evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs

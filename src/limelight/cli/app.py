@@ -57,8 +57,8 @@ PANELS = {
         "back-translate": ("distill", "Translate target text into source text to train on."),
     },
 }
-"""The panels of the help: of each command its module and a line."""
-COMMANDS = {name: each for commands in PANELS.values() for name, each in commands.items()}
+"""The panels of the help: the commands of each, with their module and a line of help."""
+COMMANDS = {name: command for commands in PANELS.values() for name, command in commands.items()}
 UsageError = cast(type[Exception], typer.BadParameter.__bases__[0])
 """The base class of the parser's errors, which typer exports only through a subclass."""
 
@@ -119,16 +119,12 @@ def parser_of(name: str) -> Any:
     """The parser of a command."""
     import_module(f"limelight.cli.{COMMANDS[name][0]}")
     about = LOADED[name]
-    run = guarded(with_records(about.run))
     paragraphs = cleandoc(about.run.__doc__ or "").split("\n\n")
-    about_it = "\n\n".join(
-        " ".join(paragraph.split()) for paragraph in paragraphs
-    )  # typer would keep the ends of lines
     info = CommandInfo(
         name,
         cls=Command,
-        callback=run,
-        help=about_it,
+        callback=guarded(with_records(about.run)),
+        help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs),  # typer would keep line ends
         epilog=about.examples,
         context_settings={"help_option_names": HELP},
     )

@@ -167,7 +167,7 @@ def align(
     """
     if len(files) > 2:
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
-    folders, configs = find_models(model, bundled=True, one="words are aligned with one")
+    folders, configs = find_models(model, bundled=True, only_one="words are aligned with one")
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
     from limelight.config import directions_of, find_direction, known_languages, sides_of
     from limelight.formats import read_pairs
@@ -218,7 +218,7 @@ def heads(
     is (the previous or next one, the end, a rare word, or the source word that is translated), and the change of the
     loss if the head is switched off. Measured on sentence pairs, whose translations are forced.
     """
-    folders, configs = find_models(model, bundled=True, one="the heads of one are measured", pairs=True)
+    folders, configs = find_models(model, bundled=True, only_one="the heads of one are measured", pairs=True)
     groups = read_tests(test, configs, (source, target))
     translator = open_translator(folders, machine)
     from limelight.evaluation.heads import study_heads

@@ -45,7 +45,7 @@ def shortlist(*, model: options.Words = options.OWN_MODEL, train: options.Words 
     `limelight translate --shortlist` then computes probabilities of these alone, which is faster with a large
     vocabulary. The shortlist is learned from --train, by default from the text that the run was trained on.
     """
-    folders, _ = find_models(model, one="each has a shortlist of its own")
+    folders, _ = find_models(model, only_one="each has a shortlist of its own")
     from limelight.preparation.shortlist import make_shortlist
 
     file = make_shortlist(folders[0], corpora(train or [], "", "", "--train"), note)
@@ -79,7 +79,7 @@ def calibrate(
     repeat it with text of your own subject, or for a model that was imported. Both are stored in the model folder, and
     its weights stay as they are.
     """
-    folders, configs = find_models(model, one="confidence is fitted for one model")
+    folders, configs = find_models(model, only_one="confidence is fitted for one model")
     from limelight.training.parent import named_as_in
 
     data = configs[0].data

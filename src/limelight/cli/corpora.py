@@ -28,17 +28,17 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     from limelight.config import Corpus, require_one_direction
     from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
 
-    of_files: list[Corpus] = []
-    guessed = False
+    grouped: list[Corpus] = []
+    is_guessed = False
     words = iter([word for argument in files for word in _in_folder(argument, option)])
     for word in words:
         (source_lang, target_lang), file = _direction(word)
-        guessed |= not source_lang
+        is_guessed |= not source_lang
         source_lang, target_lang = source_lang or source, target_lang or target
         file, columns = _columns(file)
         if holds_both_sides(Path(file)):
             sides = {"source": source_lang or "source", "target": target_lang or "target"}
-            of_files.append(Corpus(files=(file,), **sides, columns=columns))
+            grouped.append(Corpus(files=(file,), **sides, columns=columns))
             continue
         other = next(words, None)
         for name in (file, other or file):
@@ -50,12 +50,12 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
                 f"{option} {file}: a file with one language needs a file with the other, for example "
                 f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"
             )
-        spoken = source_lang or _language(file, "source"), target_lang or _language(other, "target")
-        _require_order(option, (file, other), spoken)
-        of_files.append(Corpus(files=(file, other), source=spoken[0], target=spoken[1]))
-    if guessed:
-        require_one_direction(of_files)
-    return tuple(of_files)
+        named = source_lang or _language(file, "source"), target_lang or _language(other, "target")
+        _require_order(option, (file, other), named)
+        grouped.append(Corpus(files=(file, other), source=named[0], target=named[1]))
+    if is_guessed:
+        require_one_direction(grouped)
+    return tuple(grouped)
 
 
 def _in_folder(word: str, option: str) -> list[str]:

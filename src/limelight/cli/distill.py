@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,14 +72,14 @@ class Making:
     ) -> None:
         """Write a corpus for each direction. Work of an interrupted run is not repeated."""
         from limelight.corpus.synthesis import Job, survey_job
-        from limelight.formats.opening import text_suffix
 
         # The filters are those of the model's own training text.
         limits = config.data.max_characters, config.data.max_length_ratio, self.on_bad_line == "skip"
-        stem, dot, suffix = self.output.name.rpartition(text_suffix(self.output))
+        name = self.output.name
+        stem = re.sub(r"(?i)\.tsv(\.\w+)?$", "", name)
         jobs = []
         for direction, parts in groups.items():
-            output = self.output.with_name(f"{stem}.{direction}{dot}{suffix}") if len(groups) > 1 else self.output
+            output = self.output.with_name(f"{stem}.{direction}{name[len(stem) :]}") if len(groups) > 1 else self.output
             jobs.append(Job(tuple(parts), output, side, direction, search, *limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
         loaded = folders, self.machine, self.precision

@@ -119,10 +119,7 @@ def clean(
             LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
         ):
             checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in corpora_given]
-            languages = next(
-                (found_stretches.languages for _, found_stretches in checked if all(found_stretches.languages)),
-                ("", ""),
-            )
+            languages = next((check.languages for _, check in checked if all(check.languages)), ("", ""))
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None

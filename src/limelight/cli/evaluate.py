@@ -122,11 +122,11 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
     faults: list[str] = []
     for corpus in corpora_given:
         languages = known_languages(corpus, direction)
-        # The languages of a file of segments are known; for any other file the text is checked.
-        said = languages if direction is None or names_languages(corpus.files) else direction
-        faults += doubts(corpus.files, *(sides_of(corpus) if corpus.columns else said))
+        # A file that names its languages is in these; the text of any other file is checked.
+        declared = languages if direction is None or names_languages(corpus.files) else direction
+        faults += doubts(corpus.files, *(sides_of(corpus) if corpus.columns else declared))
         of_corpus = list(read_pairs(corpus.files, *sides_of(corpus, direction)))
-        findings = check_sides(draw_sample(of_corpus), " + ".join(map(str, corpus.files)), *said).findings
+        findings = check_sides(draw_sample(of_corpus), " + ".join(map(str, corpus.files)), *declared).findings
         faults += findings
         kept = [pair for pair in of_corpus if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(of_corpus):
@@ -199,12 +199,8 @@ def compare(
         [(direction, pairs)] = groups.items()
         translator = open_translator(folders, machine, precision)
         search_options = {**languages_of(direction), **search.given()}
-        texts.append(
-            [
-                translation.text
-                for translation in translator.translate([pair.source for pair in pairs], **search_options)
-            ]
-        )
+        translations = translator.translate([pair.source for pair in pairs], **search_options)
+        texts.append([translation.text for translation in translations])
     if pairs is None:
         pairs = read_test(corpora(test, source, target, "--test"))
     comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
@@ -227,13 +223,13 @@ def score(
 ) -> None:
     """Print the log-probability that a model gives to each translation (natural logarithm), a tab, and its number of
     tokens, with the end of the sentence. The perplexity of all pairs is reported at the end."""
-    folders, configs = find_models(model, bundled=True, one="pairs are scored by one", pairs=True)
+    folders, configs = find_models(model, bundled=True, only_one="pairs are scored by one", pairs=True)
     groups = read_tests(files, configs, (source, target), "FILE")
     translator = open_translator(folders, machine, "fp32")
     from limelight.evaluation.score import PairScore, perplexity, score_pairs
     from limelight.formats.lines import chunks
 
-    every: list[PairScore] = []
+    all_scores: list[PairScore] = []
     with lines_to(output) as write:
         for direction, pairs in groups.items():
             for chunk in chunks(pairs, CHUNK):
@@ -242,8 +238,8 @@ def score(
                     values = {"source": pair.source, "target": pair.target, **pair_score._asdict()}
                     line = f"{pair_score.log_probability:.6f}\t{pair_score.tokens}"
                     write(json.dumps(values, ensure_ascii=False) if as_json else line)
-                every += scores
-    note(f"perplexity {perplexity(every):.4f} per target token of {len(every):,} pairs")
+                all_scores += scores
+    note(f"perplexity {perplexity(all_scores):.4f} per target token of {len(all_scores):,} pairs")
 
 
 def languages_of(direction: Direction | None) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def export(
     forms = {"huggingface": ["float32"], "limelight": list(OURS)}.get(to)
     if forms and quantization not in forms:
         raise UserError(f"--quantization {quantization}: --to {to} supports {', '.join(forms)}")
-    folders, _ = find_models(model, bundled=True, one="one is exported at a time")
+    folders, _ = find_models(model, bundled=True, only_one="one is exported at a time")
     from limelight import interop
     from limelight.storage.model import load_model
 

@@ -106,13 +106,13 @@ def find_models(
     translates: bool = False,
     pivot: bool = False,
     bundled: bool = False,
-    one: str = "",
+    only_one: str = "",
     pairs: bool = False,
 ) -> tuple[list[str], list[RunConfig]]:
     """The folders of `--model` and their configurations, before weights are read.
 
-    If none is named and `bundled` is set, the bundled model is used and reported. `one` says why there may be only one;
-    with `pairs` it must be a model that translates.
+    If none is named and `bundled` is set, the bundled model is used and reported. `only_one` says why there may be only
+    one model; with `pairs` it must be a model that translates.
 
     Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
     does not translate from `source` to `target`, with `pivot` also through another language, or its direction is
@@ -127,8 +127,8 @@ def find_models(
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
-    if one and len(folders) > 1:
-        raise UserError(f"{len(folders)} models: {one}; give --model once")
+    if only_one and len(folders) > 1:
+        raise UserError(f"{len(folders)} models: {only_one}; give --model once")
     if pairs and "pairs" not in configs[0].model.learns_from:
         raise UserError(f"{folders[0]}: this model does not translate; name one that does")
     for folder, config in zip(folders, configs, strict=True) if translates else ():
@@ -145,9 +145,9 @@ def find_models(
 
 
 def _require_direction(
-    folder: str, config: RunConfig, asked: tuple[str, str], *, pivot: bool, detects: bool
+    folder: str, config: RunConfig, languages: tuple[str, str], *, pivot: bool, detects: bool
 ) -> Direction | None:
-    """The direction from and to the languages that are asked for; None if it depends on the text.
+    """The direction of a model from and to these languages; None if a detector chooses it for each text.
 
     Raises `UserError` if a model has no such direction, or several without a detector for their source languages.
     """
@@ -155,10 +155,12 @@ def _require_direction(
     from limelight.storage.layout import DETECTOR, find_model
 
     directions = directions_of(config.data)
-    pivots = find_pivots(directions) if pivot and asked[1] else {}
-    sources = {direction.source for direction in fitting_directions([*directions, *pivots], *asked)}
-    told_apart = detects and not asked[0] and len(sources) > 1 and (find_model(folder) / DETECTOR).exists()
-    return None if told_apart else find_connection(directions, *asked, pivots)
+    source, target = languages
+    pivots = find_pivots(directions) if pivot and target else {}
+    sources = {direction.source for direction in fitting_directions([*directions, *pivots], source, target)}
+    if detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists():
+        return None
+    return find_connection(directions, source, target, pivots)
 
 
 def made_with(

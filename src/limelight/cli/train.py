@@ -108,12 +108,12 @@ def train(
         extends = extend_vocabulary or resolved.extend_vocabulary
         resolved = resolved.model_copy(update={"begin_with": begin_with, "extend_vocabulary": extends})
     languages = source, target
-    from_machine = [
+    translated = [
         corpus.model_copy(update={"tag": "bt"})
         for corpus in corpora(back_translated or [], *languages, "--back-translated")
     ]
     pairs = {
-        "train": (*_constrained(corpora(train or [], *languages, "--train"), tag or []), *from_machine),
+        "train": (*_constrained(corpora(train or [], *languages, "--train"), tag or []), *translated),
         "valid": corpora(valid or [], *languages, "--valid"),
         "general": corpora(general or [], *languages, "--general"),
     }
@@ -257,13 +257,13 @@ def learn(
 
 
 def _pairs(files: list[str], parent: RunConfig, languages: tuple[str, str], option: str) -> tuple[Corpus, ...]:
-    """The corpora of the files. Those that do not name their direction are in the one that is asked for, or in the only
-    one of the model."""
+    """The corpora of the files. A corpus that does not name its languages has those of the options, or of the only
+    direction of the model."""
     from limelight.config import UNNAMED, directions_of, find_direction
 
-    found_corpora, directions = corpora(files, *languages, option), directions_of(parent.data)
-    if len(directions) > 1 and any(corpus.source == UNNAMED["source"] for corpus in found_corpora):
-        chosen = find_direction(directions, *languages)
-        assert chosen is not None  # one of several is always named
-        found_corpora = corpora(files, *chosen, option)
-    return found_corpora
+    pairs, directions = corpora(files, *languages, option), directions_of(parent.data)
+    if len(directions) > 1 and any(corpus.source == UNNAMED["source"] for corpus in pairs):
+        direction = find_direction(directions, *languages)
+        assert direction is not None  # each of several directions is named
+        pairs = corpora(files, *direction, option)
+    return pairs

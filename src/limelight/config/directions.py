@@ -94,9 +94,9 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     listed = ", ".join(map(str, known)) or "one whose languages were not named when it was trained"
     if not fitting:
         raise UserError(f"this model does not translate {request}; its directions are: {listed}")
-    what = f"{request} fits {len(fitting)} of them" if request else "say which one"
+    matches = f"{request} fits {len(fitting)} of them" if request else "say which one"
     raise UserError(
-        f"this model translates in several directions: {listed}; {what}: give --to LANG, and --from LANG if several "
+        f"this model translates in several directions: {listed}; {matches}: give --to LANG, and --from LANG if several "
         "have this target (target_lang and source_lang in Python)"
     )
 
@@ -104,10 +104,9 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
 def find_connection(
     directions: Sequence[Direction], source: str = "", target: str = "", pivots: Collection[Direction] = ()
 ) -> Direction | None:
-    """The requested direction, as of `find_direction`; if there is none, one of the `pivots`, if a target language is
-    given."""
-    through = target and not fitting_directions(directions, source, target)
-    fitting = fitting_directions([*pivots], source, target) if through else []
+    """The direction that `find_direction` finds; if none matches a given target language, one of the `pivots`."""
+    has_none = target and not fitting_directions(directions, source, target)
+    fitting = fitting_directions([*pivots], source, target) if has_none else []
     return find_direction(fitting or directions, source, target)
 
 
@@ -141,7 +140,7 @@ def fitting_directions(directions: Sequence[Direction], source: str = "", target
 
 @lru_cache(maxsize=1024)
 def _fitting(directions: tuple[Direction, ...], source: str, target: str) -> tuple[Direction, ...]:
-    """The same, remembered: each text of a call asks for the same ones."""
+    """`fitting_directions`, cached because each text of a call asks for the same languages."""
     return tuple(
         direction
         for direction in directions
@@ -205,8 +204,8 @@ SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
 def same_language(first: str, second: str) -> bool:
     """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case and a form of
     address (`split_form`) are ignored."""
-    short, other = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (first, second))
-    return short == other or short == other.partition("-")[0] or short.partition("-")[0] == other
+    first, second = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (first, second))
+    return first == second or first == second.partition("-")[0] or first.partition("-")[0] == second
 
 
 def _usual(name: str) -> str:
@@ -239,8 +238,8 @@ def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> 
     for test in tests:
         languages = _languages(test)
         for corpus, (source, target) in zip(trained, models, strict=True):
-            is_turned = any(one and one == other for one, other in zip(languages, (target, source), strict=True))
-            if is_turned and source != target and languages not in models:
+            is_reversed = (target and languages[0] == target) or (source and languages[1] == source)
+            if is_reversed and source != target and languages not in models:
                 raise UserError(
                     f"{_described(test)}, and the model translates from {corpus.source} to {corpus.target}: give the "
                     "two files in the other order, or another model"

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress
+from itertools import chain, compress, islice
 from pathlib import Path
 
 from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store
@@ -82,10 +82,9 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
         return
     new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
     for corpus in new:
-        for first in cleaned(config.data, [corpus]):
-            source, target = shown(first.source, _SHOWN), shown(first.target, _SHOWN)
-            say(f"{first.place}: {corpus.source}: {source} -> {corpus.target}: {target}")
-            break
+        for pair in islice(cleaned(config.data, [corpus]), 1):
+            source, target = shown(pair.source, _SHOWN), shown(pair.target, _SHOWN)
+            say(f"{pair.place}: {corpus.source}: {source} -> {corpus.target}: {target}")
     for corpus in (*new, *config.data.valid):
         for line in doubts(corpus.files, *sides_of(corpus)):
             say(f"warning: {line}")
@@ -166,12 +165,11 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
                 read = list(_read(corpus, data, skipped.add))
             if skipped.total:
                 say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
-            lengths = ((len(pair.source.strip()), len(pair.target.strip())) for pair in read)
-            pairs = [
-                pair
-                for pair, sizes in zip(read, lengths, strict=True)
-                if min(sizes) and max(sizes) <= data.max_characters
-            ]
+            pairs = []
+            for pair in read:
+                sizes = len(pair.source.strip()), len(pair.target.strip())
+                if min(sizes) and max(sizes) <= data.max_characters:
+                    pairs.append(pair)
             if len(pairs) < len(read):
                 say(f"{corpus.files[0]}: {len(pairs):,} of {len(read):,} validation pairs have {limit}")
             keep_pairs(run, name, pairs, made_of)
@@ -191,27 +189,38 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
             say(f"the vocabulary is that of {config.begin_with}")
         write_folder(folder, lambda partial: save_tokenizers(borrowed, partial))
         return
-    tokens, data = config.tokens, config.data
-    sentences = count_pairs(data)
+    data, is_joint = config.data, config.tokens.joint
+    count = count_pairs(data)
+    languages = sorted({language for corpus in data.train for language in (corpus.source, corpus.target)})
 
     def learn(*sides: str) -> Tokenizer:
-        return train_tokenizer(
-            (getattr(pair, side) for pair in cleaned(data, data.train) for side in sides),
-            kind=tokens.kind,
-            vocabulary_size=tokens.vocabulary_size,
-            languages=sorted({language for corpus in data.train for language in (corpus.source, corpus.target)}),
-            byte_fallback=tokens.byte_fallback,
-            seed=config.training.seed,
-            sentences=sentences,
-            reserved=further_pieces(config) if "source" in sides else (),
-        )
+        texts = (getattr(pair, side) for pair in cleaned(data, data.train) for side in sides)
+        reserved = further_pieces(config) if "source" in sides else ()
+        return learn_tokenizer(config, texts, count, languages=languages, reserved=reserved)
 
-    source = learn("source", "target") if tokens.joint else learn("source")
-    tokenizers = Tokenizers(source, source if tokens.joint else learn("target"))
+    source = learn("source", "target") if is_joint else learn("source")
+    tokenizers = Tokenizers(source, source if is_joint else learn("target"))
     sizes = sorted({tokenizer.padding for tokenizer in tokenizers})
-    joint = "joint" if tokens.joint else "separate"
-    say(f"learned a {joint} {tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
+    joint = "joint" if is_joint else "separate"
+    say(f"learned a {joint} {config.tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
     write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
+
+
+def learn_tokenizer(
+    config: RunConfig, texts: Iterable[str], count: int, *, languages: Sequence[str] = (), reserved: Sequence[str] = ()
+) -> Tokenizer:
+    """Learn a vocabulary, by the settings of a run, from texts with about as many characters as `count` pairs."""
+    tokens = config.tokens
+    return train_tokenizer(
+        texts,
+        kind=tokens.kind,
+        vocabulary_size=tokens.vocabulary_size,
+        languages=languages,
+        byte_fallback=tokens.byte_fallback,
+        seed=config.training.seed,
+        sentences=count,
+        reserved=reserved,
+    )
 
 
 def count_pairs(data: DataConfig, count: Callable[[Pair], None] = lambda pair: None) -> int:
@@ -249,15 +258,15 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
         name, made_of = f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
         if not keeps_stores(run, [name], corpus.files, made_of, say):
             with StoreWriter(run / DATA / name, vocabulary_size=ids) as writer:
-                said = _write(config, corpus, encode, writer, say)
+                report = _write(config, corpus, encode, writer, say)
                 writer.close(made_of)
-            say(said)
+            say(report)
         stores.append(open_store(run / DATA / name))
     return stores
 
 
 def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWriter, say: Say) -> str:
-    """Write the pairs of a corpus that are not too long as tokens and as text; returns what was left out and why."""
+    """Write the pairs of a corpus that are not too long as tokens and as text; returns a summary of them."""
     name, folder = " + ".join(corpus.files), writer.folder
     too_long = f"more than {config.batching.max_length} tokens, the end counted (batching.max_length)"
     # The end token of a side included, with room for the tags before each source.
@@ -281,11 +290,8 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
                 [pair.target for pair in pairs],
             )
         report.kept -= longer
-        said = report.summary()
-        if longer:
-            said += f"\n  left out {longer:,}: {too_long}"
-        for faults in (left_out, skipped):
-            said += f"\n{faults.summary()}" if faults.total else ""
+        lines = [report.summary(), f"  left out {longer:,}: {too_long}" * bool(longer)]
+        summary = "\n".join(filter(None, (*lines, left_out.summary(), skipped.summary())))
         if not report.kept:
-            raise UserError(f"{name}: no pair is left to train on: {said}")
-    return f"{name}: {said}"
+            raise UserError(f"{name}: no pair is left to train on: {summary}")
+    return f"{name}: {summary}"

@@ -20,6 +20,7 @@ from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keeps
 from limelight.preparation.pairs import (
     cleaned,
     count_pairs,
+    learn_tokenizer,
     make_stores,
     read_valid,
     silently,
@@ -29,7 +30,7 @@ from limelight.storage.layout import LABELS, TOKENIZER, find_model
 from limelight.text.clean import SkipReport
 from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.pair import Pair
-from limelight.tokens import MASK, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
+from limelight.tokens import MASK, Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
 
 TRAIN, VALID = "text-train", "text-valid"
@@ -123,23 +124,11 @@ def _learned_of(text: _Text, config: RunConfig, say: Say) -> Tokenizers:
     return _learned(config, texts, count, say, reserved=RESERVED)
 
 
-def _learned(
-    config: RunConfig, texts: Iterable[str], count: int, say: Say, *, reserved: Sequence[str] = ()
-) -> Tokenizers:
+def _learned(config: RunConfig, texts: Iterable[str], count: int, say: Say, **pieces: Sequence[str]) -> Tokenizers:
     """A vocabulary learned from texts that have as many characters as `count` pairs; the same for both sides."""
-    tokens = config.tokens
-    learned = train_tokenizer(
-        texts,
-        kind=tokens.kind,
-        vocabulary_size=tokens.vocabulary_size,
-        languages=(),
-        byte_fallback=tokens.byte_fallback,
-        seed=config.training.seed,
-        sentences=count,
-        reserved=reserved,
-    )
-    say(f"learned a {tokens.kind} vocabulary of {learned.padding}")
-    return Tokenizers(learned, learned)
+    tokenizer = learn_tokenizer(config, texts, count, **pieces)
+    say(f"learned a {config.tokens.kind} vocabulary of {tokenizer.padding}")
+    return Tokenizers(tokenizer, tokenizer)
 
 
 def _divided(line: str) -> list[str]:
