@@ -120,3 +120,11 @@ def test_a_number_is_only_added_where_the_source_has_numbers() -> None:
     assert compare_numbers("5 dogs", "5 Hunde, 60 Katzen", ("en", "de")).added == ("60",)
     mark = placeholder(0)
     assert compare_numbers(f"{mark} dogs", f"{mark} 60 Hunde", ("en", "de")).added == ("60",)
+
+
+def test_a_number_of_thousands_of_digits_is_compared_as_text() -> None:
+    """Python refuses to read it as an integer."""
+    number = "1." + "9" * 5000
+    assert [text for *_, text in carried_numbers(f"{number} A{number}", "en", "de")] == [number]
+    assert compare_numbers(number, number[:-1], ("en", "de")).lost == (number,)
+    assert compare_numbers(number, number, ("en", "de")) == ((), ())

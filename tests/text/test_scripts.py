@@ -2,9 +2,7 @@
 
 import unicodedata
 
-import pytest
-
-from limelight.text.words import count_words, is_unspaced
+from limelight.text.words import is_unspaced
 
 NAMES = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER", "LAO LETTER", "KHMER LETTER",
          "MYANMAR LETTER", "TIBETAN LETTER", "BOPOMOFO LETTER", "IDEOGRAPHIC FULL STOP", "FULLWIDTH COMMA")  # fmt: skip
@@ -21,20 +19,3 @@ def test_letters_are_told_apart_by_their_unicode_names() -> None:
         elif name.startswith(SPACED):
             assert not is_unspaced(chr(code)), name
     assert not any(map(is_unspaced, " \u3000\xa0\t.,!-"))
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("  two\twords \n", 2),
-        ("", 0),
-        ("a , b", 3),
-        ("나는 집에 간다", 3),
-        ("猫が魚を見る。", 6),
-        ("我 喜歡 PyTorch 2, 真的!", 7),
-        ("「。」", 0),
-        ("ฉัน", 2),
-    ],
-)
-def test_words_are_counted_between_spaces_and_letters_where_there_are_none(text: str, words: int) -> None:
-    assert count_words(text) == words

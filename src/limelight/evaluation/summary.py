@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.text.pair import Pair
-from limelight.text.words import count_words
+from limelight.text.words import words_of
 
 
 class Figures:
@@ -88,7 +88,7 @@ def score_by_length(
     spaces each letter counts as a word. Empty sources get a bucket if there are any."""
     rows: dict[str, list[int]] = {words: [] for words in LENGTHS}
     for row, source in enumerate(sources):
-        rows[LENGTHS[bisect_left(UPPER_EDGES, count_words(source))]].append(row)
+        rows[LENGTHS[bisect_left(UPPER_EDGES, len(words_of(source)))]].append(row)
     buckets = []
     for words, some in rows.items():
         texts, expected = [hypotheses[row] for row in some], [references[row] for row in some]

@@ -23,7 +23,6 @@ UPPER = 0.9
 """Minimum share of capitals among its letters."""
 
 WORD = re.compile(r"\w+")
-LETTERS = re.compile(r"[^\W\d_]+")
 _REPEATED_WORDS = re.compile(
     r"\b(?:(?P<one>\w++)(?:\W++(?P=one)\b){3,}|(?P<several>\w++(?:\W++\w++){1,7}?)(?:\W++(?P=several)\b){2,})",
     re.IGNORECASE,
@@ -43,6 +42,7 @@ ADDRESS = re.compile(
     r"(?!\w)"
 )
 """URLs, e-mail addresses and names of hosts."""
+_ADDRESS_OR_WORD = re.compile(rf"(?P<address>{ADDRESS.pattern})|[^\W\d_]+")
 _PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
 """Every address contains one of these, most sentences none: looking for them takes a third of the time."""
 
@@ -119,8 +119,6 @@ def unknown_share(text: str, alphabet: frozenset[str]) -> float:
 
 def is_capitals(text: str) -> bool:
     """Whether a text, apart from addresses, is in capitals."""
-    if text[1:].islower():  # most are
-        return False
     letters = [letter for letter in without_addresses(text) if letter.upper() != letter.lower()]
     return len(letters) >= MIN_LETTERS and sum(letter.isupper() for letter in letters) >= UPPER * len(letters)
 
@@ -134,15 +132,13 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     Args:
         encode: a word to its ids, of a vocabulary in which frequent tokens come first.
     """
-    kept = [match.span() for match in ADDRESS.finditer(text)]
 
     def better(match: re.Match[str]) -> str:
-        word = match[0]
-        if any(begin <= match.start() < end for begin, end in kept):
-            return word
-        both = word.lower(), word.lower().capitalize()
-        return min(both, key=lambda each: (len(ids := encode(each)), max(ids, default=0)))
+        if match["address"]:
+            return match[0]
+        forms = match[0].lower(), match[0].lower().capitalize()
+        return min(forms, key=lambda form: (len(ids := encode(form)), max(ids, default=0)))
 
-    recased_text = LETTERS.sub(better, text)
+    recased_text = _ADDRESS_OR_WORD.sub(better, text)
     first = next((position for position, letter in enumerate(recased_text) if letter.isalpha()), 0)
     return recased_text[:first] + recased_text[first : first + 1].upper() + recased_text[first + 1 :]

@@ -20,7 +20,7 @@ _LATER = (
     "\u201d\u2022\u2013\u2014\u02dc\u2122\u0161\u203a\u0153\u017e\u0178"
 )
 """What the second byte of a character in UTF-8 becomes in Windows-1252 or Latin-1."""
-_SIGNS = (
+_DAMAGE = (
     re.compile(
         f"[\u00c2\u00c3][\u0080-\u00bf\u20ac\u0192\u2020\u2021\u02c6\u2030\u0160\u0152\u017d\u02dc\u2122\u0161\u0153\u017e\u0178](?!\\w?\u00bb)|\u00e2(?:\u20ac[{_LATER}]|\u201a\u00ac)"
     ),
@@ -40,10 +40,7 @@ def encoding_damage(text: str) -> str:
     if text.isascii() and "?" not in text:
         return ""
     without = _ADDRESS.sub(" ", text)
-    for sign in _SIGNS:
-        if match := sign.search(without):
-            return match[0]
-    return ""
+    return next((match[0] for damage in _DAMAGE if (match := damage.search(without))), "")
 
 
 _SHORT = 20

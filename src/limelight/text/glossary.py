@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
@@ -20,7 +20,7 @@ from limelight.errors import UserError, shown
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import read_table, word_spans, words_of
+from limelight.text.words import read_table, replaced, word_spans, words_of
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
@@ -62,7 +62,7 @@ class Endings:
         self.capital = rows.get(code.capitalize(), self.lower)
 
     def bases(self, word: str) -> Iterator[str]:
-        """The words, in lower case, of which a word may be a form, itself first."""
+        """The word in lower case, and then the words of which it may be a form."""
         plain = word.casefold()
         yield plain
         for old, new in dict.fromkeys((*self.lower, *self.capital)):
@@ -70,7 +70,7 @@ class Endings:
                 yield plain.removesuffix(new) + old
 
     def forms(self, word: str) -> Iterator[str]:
-        """A word or phrase with each ending that its last word may have. Some of these are not words."""
+        """A word or phrase with each ending that its last word may have. Some of the results are not words."""
         for old, new in self.capital if word.rpartition(" ")[2][:1].isupper() else self.lower:
             if word.casefold().endswith(old):
                 yield word[: len(word) - len(old)] + new
@@ -156,29 +156,24 @@ def _adjoin(text: str, words: Sequence[tuple[int, int]]) -> bool:
 
 
 def find_used(target: str, text: str) -> list[str]:
-    """The words of a text that are a form of a target term, at each place: with another ending, in another case, or at
-    the end of a compound. In `target`, `|` separates forms that the glossary lists."""
-    plain = text.translate(_TYPOGRAPHIC)
-    word_places = word_spans(text)
-    forms = [words for form in target.translate(_TYPOGRAPHIC).casefold().split("|") if (words := words_of(form))]
-
-    def begins(words: Sequence[str], start: int) -> bool:
-        spans = word_places[start : start + len(words)]
-        same = (_is_form(word, plain[begin:end].casefold()) for word, (begin, end) in zip(words, spans, strict=False))
-        return len(spans) == len(words) and all(same)
-
+    """The occurrences of a target term in a text, in order: with another ending, in another case, or in a compound. In
+    `target`, `|` separates forms that the glossary lists."""
+    spans = word_spans(text.translate(_TYPOGRAPHIC))
+    words = [_plain(text[begin:end]) for begin, end in spans]
+    forms = [words_of(form) for form in _plain(target).split("|")]
     used, start = list[str](), 0
-    while start < len(word_places):
-        size = next((len(words) for words in forms if begins(words, start)), 0)
-        if size:
-            used.append(text[word_places[start][0] : word_places[start + size - 1][1]])
+    while start < len(words):
+        beginning = ((form, words[start : start + len(form)]) for form in forms)
+        sizes = (len(form) for form, part in beginning if len(part) == len(form) and all(map(_is_form, form, part)))
+        if size := next(sizes, 0):
+            used.append(text[spans[start][0] : spans[start + size - 1][1]])
         start += size or 1
     return used
 
 
 def forms_of(target: str, language: str) -> list[str]:
-    """Possible forms of a target term: as in the glossary, and with endings of the language. Some of these are not
-    words; the model's probabilities decide among them."""
+    """Possible forms of a target term: as in the glossary, and with endings of the language. Some of the results are
+    not words; the model's probabilities decide among them."""
     forms, endings = target.split("|"), Endings(language)
     return list(dict.fromkeys([*forms, *(inflected for form in forms for inflected in endings.forms(form))]))
 
@@ -191,30 +186,34 @@ def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
 
 def with_terms(text: str, terms: Sequence[Match]) -> str:
     """The marked text with target forms after its terms."""
-    parts, position = list[str](), 0
-    for begin, end, term in terms:
-        parts += [text[position:begin], annotated(text[begin:end], term.target.split("|")[0])]
-        position = end
-    return "".join([*parts, text[position:]])
+    forms = (term.target.split("|")[0] for *_, term in terms)
+    return replaced(
+        text,
+        ((begin, end, annotated(text[begin:end], form)) for (begin, end, _), form in zip(terms, forms, strict=True)),
+    )
 
 
 def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
     """The terms that a translation uses less often than its source has them."""
-    text, left = without_marks(translation), list[Match]()
-    for target, matches in groupby(sorted(terms, key=lambda each: each.term.target), key=lambda each: each.term.target):
-        left += list(matches)[len(find_used(target, text)) :]
-    return tuple(sorted(left))
+    text, by_target = without_marks(translation), defaultdict[str, list[Match]](list)
+    for match in terms:
+        by_target[match.term.target].append(match)
+    return tuple(
+        sorted(match for target, matches in by_target.items() for match in matches[len(find_used(target, text)) :])
+    )
 
 
 def whole_term(text: str, terms: Sequence[Match]) -> str:
     """The target of the term that a text is, in its base form; empty for any other text."""
-    if len(terms) != 1 or text[terms[0].begin : terms[0].end] != text:
+    if len(terms) != 1 or _plain(text) != _plain(terms[0].term.source):
         return ""
-    term = terms[0].term
-    if text.translate(_TYPOGRAPHIC).casefold() != term.source.translate(_TYPOGRAPHIC).casefold():
-        return ""
-    target = term.target.split("|")[0]
-    return target[0].upper() + target[1:] if text[0].isupper() and term.source[0].islower() else target
+    source, target = terms[0].term.source, terms[0].term.target.split("|")[0]
+    return target[0].upper() + target[1:] if text[0].isupper() and source[0].islower() else target
+
+
+def _plain(text: str) -> str:
+    """The text in lower case and with the signs of the keyboard."""
+    return text.translate(_TYPOGRAPHIC).casefold()
 
 
 def without_added_sentences(translation: str, source: str, direction: tuple[str, str]) -> str:

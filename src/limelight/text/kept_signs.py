@@ -31,9 +31,6 @@ _OTHERS = (
 SIGNS = "".join(dict.fromkeys(normalize("NFC", ASCII + _LATIN + _OTHERS)))
 """All of them, each once."""
 
-
-Span = tuple[int, int]
-
 INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 """Soft hyphens and spaces without width, which say nothing to a model: a table for `str.translate`."""
 _EXTENDED = rf"(?:[{EXTENDING}]|\u200d\S?)*"
@@ -48,7 +45,7 @@ _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
 
 
-def find_signs(text: str) -> Iterator[Span]:
+def find_signs(text: str) -> Iterator[tuple[int, int]]:
     """Signs between spaces, without punctuation around them: an arrow, `&`, an emoji."""
     for match in _TOKEN.finditer(text):
         token = match[0].strip(_ENDS)
@@ -59,7 +56,9 @@ def find_signs(text: str) -> Iterator[Span]:
             yield begin, begin + len(token)
 
 
-def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str, str] = ("", "")) -> list[Span]:
+def find_unheld(
+    text: str, is_held: Callable[[str], bool], languages: tuple[str, str] = ("", "")
+) -> list[tuple[int, int]]:
     """The parts of a text that a translation cannot write: symbols that the vocabulary does not hold, with the marks
     that follow them, and words with a letter that it does not hold or that neither language has. Adjacent ones are one
     part.
@@ -71,7 +70,7 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
         is_held: whether the vocabulary has tokens for a character.
         languages: the codes of the languages of the text and of its translation; empty if unknown.
     """
-    spans = list[Span]()
+    spans = list[tuple[int, int]]()
     for match in () if text.isascii() else _UNIT.finditer(text):
         if any(_is_unheld(character, is_held, languages) for character in normalize("NFC", match[0])):
             adjoins = spans and not text[spans[-1][1] : match.start()].strip(" ")

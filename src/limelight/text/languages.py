@@ -67,19 +67,10 @@ def normal_code(language: str) -> str:
     return _names().code_of_code.get(code, code)
 
 
-def scripts_of(code: str) -> set[str]:
-    """The scripts in which a language is written; empty if unknown."""
-    return all_scripts().get(code, set())
-
-
 @cache
-def all_scripts() -> dict[str, set[str]]:
-    """The scripts of each language."""
-    scripts: dict[str, set[str]] = {}
-    for script, codes in read_table("scripts.txt"):
-        for code in codes.split():
-            scripts.setdefault(code, set()).add(script)
-    return scripts
+def scripts_of(code: str) -> frozenset[str]:
+    """The scripts in which a language is written; empty if unknown."""
+    return frozenset(script for script, codes in read_table("scripts.txt") if code in codes.split())
 
 
 def first_language(script: str) -> str:

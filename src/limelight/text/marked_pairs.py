@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from limelight.text.marking import MAX_PLACEHOLDERS, TERM_BEGIN, annotated, has_marks, placeholder
 from limelight.text.pair import Sides
-from limelight.text.words import is_unspaced, word_spans
+from limelight.text.words import is_unspaced, replaced, word_spans
 
 
 class Link(NamedTuple):
@@ -121,11 +121,8 @@ _BEFORE, _IN_PLACE, _AT_END = 500, 600, 1000
 
 
 def _edited(text: str, edits: Sequence[_Edit]) -> str:
-    parts, position = list[str](), 0
-    for edit in sorted(edits, key=lambda each: (each.begin, each.order)):
-        parts += [text[position : edit.begin], edit.text]
-        position = edit.end
-    return "".join([*parts, text[position:]])
+    ordered = sorted(edits, key=lambda edit: (edit.begin, edit.order))
+    return replaced(text, ((edit.begin, edit.end, edit.text) for edit in ordered))
 
 
 class _Draft:

@@ -41,12 +41,11 @@ NOTATIONS = {
     **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), SPACED),
 }
 """The notation of each language. Numbers of other languages are read in every notation, and written as they are."""
-_EVERY = (_POINT, _COMMA)
 
 SMALL = 12
 """Maximum value that may be a word in a translation which has no other number instead."""
 MAX_DIGITS = 40
-"""Longer numbers are compared as text."""
+"""Longer numbers are compared as text; Python does not read one of thousands of digits."""
 SPACES = " \u00a0\u202f\u2009"
 _CURRENCY, _MINUS, _FRACTION, _MARKS = "$¢£¥฿₣-₿", "-\u2212\u2013", "¼-¾⅐-⅞", "'’٬"
 LETTERS = "A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ"
@@ -91,22 +90,12 @@ class Number(NamedTuple):
     readings: frozenset[Reading]
     """What it may mean: two numbers are equal if they have a reading in common."""
 
-    @property
-    def parts(self) -> tuple[int, ...]:
-        """Its sequences of digits."""
-        return tuple(map(int, re.findall(r"\d+", self.text)))
-
 
 class Changes(NamedTuple):
     """How the numbers of a translation differ from those of its source."""
 
-    lost: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
-
-
-def has_digits(text: str) -> bool:
-    """Whether a text can have a number."""
-    return _MAY_BE_NUMBER.search(text) is not None
+    lost: tuple[str, ...]
+    added: tuple[str, ...]
 
 
 class Dates(NamedTuple):
@@ -150,11 +139,11 @@ def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
 def find_numbers(text: str, language: str = "") -> tuple[Number, ...]:
     """The numbers of a text in order, as its language means them. The first to begin takes precedence, then the
     longest: a date with the name of a month before its day."""
-    if not has_digits(text):
+    if not _MAY_BE_NUMBER.search(text):
         return ()
     code, numbers = normal_code(language), list[Number]()
     read = (_read(text, match, code) for match in _NUMBER.finditer(text))
-    for number in sorted([*_named_dates(text, code), *read], key=lambda each: (each.begin, -each.end)):
+    for number in sorted([*_named_dates(text, code), *read], key=lambda number: (number.begin, -number.end)):
         if not numbers or number.begin >= numbers[-1].end:
             numbers.append(number)
     return tuple(numbers)
@@ -171,7 +160,7 @@ def _named_dates(text: str, language: str) -> Iterator[Number]:
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
     kind, digits, end = str(match.lastgroup), match[0], match.end()
-    parts, readings = tuple(map(int, re.findall(r"\d+", digits))), set[Reading]()
+    parts, readings = _parts(digits), set[Reading]()
     if kind == "time":
         half = _HALF_DAY.match(text, end) if NOTATIONS.get(language, _POINT).currency_first else None
         hour, minute = parts[0] % 12 + 12 * (half[1] in "pP") if half else parts[0], (*parts[1:], 0)[0]
@@ -185,10 +174,15 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
     return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {digits.casefold()}))
 
 
+def _parts(text: str) -> tuple[int, ...]:
+    """The sequences of digits of a number."""
+    return tuple(map(int, re.findall(rf"\d{{1,{MAX_DIGITS}}}", text)))
+
+
 def _values(text: str, language: str) -> Iterator[Fraction]:
     """The values of a number in the notation of its language; in every notation if that is not known."""
     match = _PARTS.fullmatch(text)
-    for notation in (NOTATIONS[language],) if language in NOTATIONS else _EVERY:
+    for notation in (NOTATIONS[language],) if language in NOTATIONS else (_POINT, _COMMA):
         if match and (value := _value(match["digits"], notation)) is not None:
             yield -value if text[0] in _MINUS else value
 
@@ -238,7 +232,8 @@ def localized(number: Number, source: str, target: str) -> str:
     if number.kind == "named date":
         return _date_in(number.text, *(_dates().get(normal_code(language)) for language in (source, target)))
     parts = _PARTS.fullmatch(number.text)
-    if number.kind != "plain" or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
+    is_value = number.kind == "plain" and len(number.text) <= MAX_DIGITS
+    if not is_value or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
         return number.text
     digits, sign, unit = parts["digits"].replace("٫", old.decimal), parts["sign"], parts["unit"]
     if digits[-1].isdecimal():
@@ -289,13 +284,13 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 def _composed(number: Number, others: list[Number], text: str, may_be_word: bool) -> bool:
     """Whether the parts of a number are numbers of the other text; these are removed. One part of a date may be
     missing, which is a word there; words are between the parts of a time: 7 h 30."""
-    parts = next((reading for reading in number.readings if isinstance(reading, tuple)), number.parts)
+    parts = next((reading for reading in number.readings if isinstance(reading, tuple)), _parts(number.text))
     taken = list[Number]()
     for part in parts:
-        counterpart = next((other for other in others if other.parts == (part,) and other not in taken), None)
-        taken += [counterpart] if counterpart else []
+        same = (other for other in others if _parts(other.text) == (part,) and other not in taken)
+        taken += [counterpart for counterpart in [next(same, None)] if counterpart]
     is_open = number.kind == "date" or (number.kind == "named date" and may_be_word)
-    if len(parts) < 2 or len(taken) < max(2 - (number.kind == "named date" and is_open), len(parts) - is_open):
+    if len(parts) < 2 or len(taken) < len(parts) - is_open:
         return False
     if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):
         return False

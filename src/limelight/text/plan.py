@@ -25,8 +25,9 @@ from limelight.text.marking import (
     without_marks,
 )
 from limelight.text.protectors import MESSAGE, Protector, find_spans
-from limelight.text.sentences import Fits, Sentences, is_short, split_sentences, with_no_breaks, with_short
+from limelight.text.sentences import Fits, Sentences, split_sentences, with_no_breaks, with_short
 from limelight.text.spans import VALUE, Span, protect, restore
+from limelight.text.words import replaced
 
 _QUOTING = re.compile(rf"(?<!')'(?={MARK.pattern}|$)")
 """An apostrophe before a brace quotes it in an ICU message (`l'{name}`); two of them are one apostrophe."""
@@ -99,7 +100,7 @@ def plan_text(
     glossary: Glossary | None = None,
     *,
     whole: bool = False,
-    fits: Fits = is_short,
+    fits: Fits = lambda _text: True,
 ) -> Plan:
     """Protect the spans of a text, and split it into sentences by the rules of its language, unless it is to stay
     `whole`.
@@ -124,11 +125,7 @@ def plan_text(
 
 def without_spans(text: str, protectors: Sequence[Protector]) -> str:
     """The text with a space in place of each span, to detect its language."""
-    parts, position = list[str](), 0
-    for span in find_spans(text, protectors) if protectors else ():
-        parts.append(text[position : span.begin])
-        position = span.end
-    return " ".join([*parts, text[position:]])
+    return replaced(text, ((span.begin, span.end, " ") for span in find_spans(text, protectors)))
 
 
 def renumbered(text: str, numbers: Sequence[int], mark: Callable[[int], str] = placeholder) -> str:

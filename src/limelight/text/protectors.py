@@ -36,15 +36,19 @@ class Found(NamedTuple):
     """What the translation has instead, such as a number in the notation of its language; empty for the span itself."""
 
 
+Find = Callable[[str], Iterable[Found]]
+"""Finds spans of a text."""
+
+
 class Protector(NamedTuple):
     """Finds spans; they may overlap the spans of other protectors."""
 
     name: str
-    find: Callable[[str], Iterable[Found]]
+    find: Find
 
 
 CODES = "codes"
-"""The name of the protector of the codes of a unit (`units/unit.py`)."""
+"""The name of the protector of the codes of a unit (`formats/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
 # Templates and variables.
@@ -182,7 +186,7 @@ _BRACES = re.compile(r"[{}]|'[{}][^']*'")
 _IN_BRANCHES = re.compile(r"'[{}#|][^']*'|#")
 
 
-def _by(expression: re.Pattern[str], name: str = "") -> Callable[[str], Iterator[Found]]:
+def _by(expression: re.Pattern[str], name: str = "") -> Find:
     """Non-empty matches of a regular expression."""
     roles = sorted(expression.groupindex.keys() & {*get_args(Role)})
 
@@ -195,7 +199,7 @@ def _by(expression: re.Pattern[str], name: str = "") -> Callable[[str], Iterator
     return find
 
 
-def _by_all(*finders: Callable[[str], Iterator[Found]]) -> Callable[[str], Iterator[Found]]:
+def _by_all(*finders: Find) -> Find:
     """The spans of several functions."""
     return lambda text: (span for find in finders for span in find(text))
 
@@ -223,7 +227,7 @@ def _comments(text: str) -> Iterator[Found]:
         begin = text.find("<!--", end)
 
 
-def _templates(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
+def _templates(expression: re.Pattern[str]) -> Find:
     """Variables and sections; a section has two tags, and perhaps others between them."""
 
     def find(text: str) -> Iterator[Found]:
@@ -245,7 +249,7 @@ def _templates(expression: re.Pattern[str]) -> Callable[[str], Iterator[Found]]:
     return find
 
 
-def _messages(text: str) -> Iterator[Found]:
+def _messages(text: str) -> Iterable[Found]:
     """The syntax of ICU messages around their branches, whose text is translated: `{n, plural, one {`, `} other {` and
     `}}` around `# file` and `# files`. No sentence crosses it."""
     ends, opened, spans = dict[int, int](), list[int](), list[Found]()
@@ -263,13 +267,13 @@ def _messages(text: str) -> Iterator[Found]:
             position = begin + 1
         if own and (end := _END.match(text, position)):
             spans += [*own, Found(begin, end.end(), "break")]
-    return iter([*spans, *(_by(_IN_BRANCHES)(text) if spans else ())])
+    return [*spans, *(_by(_IN_BRANCHES)(text) if spans else ())]
 
 
-def _arguments(text: str) -> Iterator[Found]:
+def _arguments(text: str) -> Iterable[Found]:
     """`$1`, `$2`; where there is no `$1`, they are prices."""
     spans = list(_by(_ARGUMENT)(text))
-    return iter(spans if any(text[span.begin : span.end] == "$1" for span in spans) else ())
+    return spans if any(text[span.begin : span.end] == "$1" for span in spans) else ()
 
 
 def _brackets(text: str) -> Iterator[Found]:
@@ -331,26 +335,26 @@ def numbers(source: str, target: str, *, every: bool = False) -> Protector:
     """A protector for the numbers of a text, in the notation of the target language (`carried_numbers`)."""
 
     def find(text: str) -> Iterator[Found]:
-        for begin, end, new in carried_numbers(text, source, target, every=every):
-            yield Found(begin, end, text=new)
+        carried = carried_numbers(text, source, target, every=every)
+        return (Found(begin, end, text=new) for begin, end, new in carried)
 
     return Protector("numbers", find)
 
 
 def signs() -> Protector:
     """A protector for signs between spaces."""
-    return spans_by(find_signs)
+    return Protector("signs", lambda text: (Found(*span) for span in find_signs(text)))
 
 
 def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
     """A protector for what the vocabulary or both languages lack, and for signs beyond ASCII between spaces, which are
     rare in training text."""
 
-    def find(text: str) -> Iterator[tuple[int, int]]:
-        yield from (span for span in find_signs(text) if not text[slice(*span)].isascii())
-        yield from find_unheld(text, is_held, languages)
+    def find(text: str) -> Iterator[Found]:
+        signs = (span for span in find_signs(text) if not text[slice(*span)].isascii())
+        return (Found(*span) for span in (*signs, *find_unheld(text, is_held, languages)))
 
-    return spans_by(find)
+    return Protector("unheld", find)
 
 
 def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
@@ -363,16 +367,11 @@ def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...
     return protector._replace(find=find)
 
 
-def spans_by(find: Callable[[str], Iterable[tuple[int, int]]]) -> Protector:
-    """A protector for the spans that a function finds."""
-    return Protector("spans", lambda text: (Found(*span) for span in find(text)))
-
-
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     """The spans of a text in order, without overlaps: the first to begin takes precedence, then the longest.
 
-    Characters of the text that would be interpreted as marks are always spans. A span that has a code (`units/unit.py`)
-    without its partner is none, so that pairs of tags are not divided.
+    Characters of the text that would be interpreted as marks are always spans. A span that contains one code of a pair
+    (`formats/unit.py`) without the other is left out, so that pairs of tags are not divided.
     """
     candidates, codes = list[Found](), list[Found]()
     is_plain = not _PART_OF_SPAN.search(text)

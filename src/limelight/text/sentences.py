@@ -37,16 +37,15 @@ class Sentences(NamedTuple):
     """White space, line breaks and list marks; one more than `texts`."""
 
     def join(self, texts: Sequence[str]) -> str:
-        """Join sentences, as many as there were, with the original gaps. Between scripts with and without spaces, a gap
-        becomes a space or none. Raises `ValueError` for another number."""
-        if len(texts) != len(self.texts):
-            raise ValueError(f"{len(texts)} sentences given, {len(self.texts)} expected")
-        parts = list[str]()
-        for number, (gap, text) in enumerate(zip(self.gaps, texts, strict=False)):
-            if number and gap in ("", " ") and text and texts[number - 1]:
-                was, now = (_is_unspaced(sentences[number - 1], sentences[number]) for sentences in (self.texts, texts))
-                gap = gap if was == now else "" if now else " "
-            parts += [gap, text]
+        """Join the translations of the sentences with the original gaps. Where only one of the languages has spaces
+        between sentences, a gap becomes a space or none. Raises `ValueError` for another number of texts."""
+        parts, sides_before = list[str](), ("", "")
+        for gap, *sides in zip(self.gaps[:-1], self.texts, texts, strict=True):
+            if gap in ("", " ") and all((*sides_before, *sides)):
+                source, target = map(_is_unspaced, sides_before, sides)
+                gap = gap if source == target else "" if target else " "
+            parts += [gap, sides[1]]
+            sides_before = sides[0], sides[1]
         return "".join([*parts, self.gaps[-1]])
 
 
@@ -148,9 +147,7 @@ Fits = Callable[[str], bool]
 
 MAX_TOKENS = 512
 """Maximum number of tokens of a sentence, without its end."""
-MAX_BYTES = 4 * MAX_TOKENS
-"""Maximum number of bytes, in UTF-8, of a sentence that is divided where its tokens are not known."""
-COUNTED = 2 * MAX_BYTES
+COUNTED = 8 * MAX_TOKENS
 """A longer text is divided without counting its tokens."""
 
 _CLAUSE = re.compile(r"[,;:.!?…]\s+|[，、；：。！？]\s*")
@@ -161,13 +158,8 @@ MAX_JOINED = 16
 """Characters that are looked at for the end of a character that consists of several."""
 
 
-def is_short(text: str) -> bool:
-    """Whether a text has at most `MAX_BYTES`."""
-    return len(text) <= MAX_BYTES and len(text.encode("utf-8", "surrogatepass")) <= MAX_BYTES
-
-
 def with_short(sentences: Sentences, fits: Fits) -> Sentences:
-    """The same with each sentence that does not fit divided into several; they join to the same text."""
+    """The sentences, where each one that does not fit is divided; they join to the same text."""
     texts, gaps = list[str](), [sentences.gaps[0]]
     for text, gap in zip(sentences.texts, sentences.gaps[1:], strict=True):
         position = 0

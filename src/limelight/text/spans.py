@@ -20,18 +20,17 @@ from limelight.text.marking import (
     LAST_CODE,
     MARK,
     PLACEHOLDER,
-    has_marks,
     mark_number,
     placeholder,
     text_placeholder,
 )
 from limelight.text.protectors import SECTION, Found, Protector, Role, find_spans
-from limelight.text.words import is_unspaced
+from limelight.text.words import is_unspaced, replaced
 
 VALUE = "value"
 """The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
-_ANNOTATED = re.compile(rf"\w* ?{ANNOTATION.pattern}")
-"""An annotated term with its last word."""
+_KEPT = re.compile(rf"\w* ?{ANNOTATION.pattern}|{MARK.pattern}")
+"""An annotated term with its last word, or a mark."""
 _SCRIPT = re.compile(r"(?:[^\s\w]|\d){1,4}")
 MAX_SPANS = LAST_CODE - FIRST_CODE
 """Maximum number of spans of a text; those after them are ordinary text."""
@@ -63,18 +62,13 @@ def protect(text: str, protectors: Sequence[Protector]) -> Protected:
 
 
 def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
-    """Marked text with further placeholders. Those that it has are kept and stand for themselves in `restore`, and so
-    are annotated terms.
+    """Marked text with further placeholders. The placeholders that it has stand for themselves in `restore`; annotated
+    terms stay text.
 
     Raises `ValueError` for more spans than there are placeholders.
     """
-    kept = [match.span() for match in _ANNOTATED.finditer(marked)]
-    spans_within = [
-        span
-        for span in find_spans(marked, protectors)
-        if not has_marks(marked[span.begin : span.end])
-        and not any(begin < span.end and span.begin < end for begin, end in kept)
-    ]
+    kept = {position for match in _KEPT.finditer(marked) for position in range(*match.span())}
+    spans_within = [span for span in find_spans(marked, protectors) if kept.isdisjoint(range(span.begin, span.end))]
     first = 1 + max(map(mark_number, PLACEHOLDER.findall(marked)), default=-1)
     marks = [placeholder(first + number) for number in range(len(spans_within))]
     text, spans = _protected(marked, spans_within, marks, [-1] * len(spans_within))
@@ -82,12 +76,9 @@ def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
 
 
 def _protected(text: str, unmarked: Sequence[Found], marks: Sequence[str], partners: Sequence[int]) -> Protected:
-    """The text with marks in place of some spans."""
-    parts, position = list[str](), 0
-    for span, mark in zip(unmarked, marks, strict=True):
-        parts += [text[position : span.begin], mark]
-        position = span.end
-    marked, spans, index = "".join([*parts, text[position:]]), list[Span](), -1
+    """The text with a mark in place of each span, and the spans as the marked text has them."""
+    marked = replaced(text, ((span.begin, span.end, mark) for span, mark in zip(unmarked, marks, strict=True)))
+    spans, index = list[Span](), -1
     for span, mark, partner in zip(unmarked, marks, partners, strict=True):
         index = marked.index(mark, index + 1)
         left, right = marked[max(0, index - 1) : index], marked[index + 1 : index + 2]
@@ -99,10 +90,10 @@ def _protected(text: str, unmarked: Sequence[Found], marks: Sequence[str], partn
 
 
 def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
-    """The translation with its spans, each at most once, and the numbers of those that it does not have, or that are
+    """The translation with its spans, each at most once, and the numbers of the spans that are missing in it, or are
     not nested as in the source.
 
-    Spaces around a span become as in the source if the adjacent character is of the same kind.
+    A space beside a span is added or removed, as in the source, if the adjacent character is of the same kind.
     """
     order = dict[int, None]()
 
@@ -179,26 +170,30 @@ def _space(parts: list[str], index: int, span: Span) -> None:
     parts[index - 1], parts[index + 1] = left, right
 
 
-def _beside(text: str, was: str, *, inner: bool) -> str:
-    """`text`, which follows a mark, with or without a space at its beginning, as in the source, where `was` follows the
-    mark. `inner`: whether it is inside an element."""
-    rest = text.lstrip(" ")
-    if not rest or not was:
+def _beside(text: str, in_source: str, *, inner: bool) -> str:
+    """A text that follows a mark, with or without a space at its beginning.
+
+    Args:
+        in_source: the character that follows the mark in the source; empty at its end.
+        inner: whether the text is inside an element.
+    """
+    bare = text.lstrip(" ")
+    if not bare or not in_source:
         return text
-    if was == " " and rest == text and text[0].isalnum() and not is_unspaced(text[0]):
+    if in_source == " " and bare == text and text[0].isalnum() and not is_unspaced(text[0]):
         return f" {text}"
-    same = was == rest[0] and not was.isalnum()
-    return rest if was != " " and (same or inner) else text
+    is_same_sign = in_source == bare[0] and not in_source.isalnum()
+    return bare if in_source != " " and (is_same_sign or inner) else text
 
 
 def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ...]:
     """The opening tags of complete pairs that are not properly nested, and the tags that are inside another pair than
     in the source."""
     kept = {*order}
-    now, misplaced = _nesting(order, spans)
+    parents, misplaced = _nesting(order, spans)
     if not misplaced:
-        was, _ = _nesting(sorted(order), spans)
-        misplaced = {number for number in order if spans[number].name and was[number] != now[number]}
+        in_source, _ = _nesting(sorted(order), spans)
+        misplaced = {number for number in order if spans[number].name and parents[number] != in_source[number]}
         misplaced = {
             min(number, spans[number].partner) if spans[number].partner in kept else number for number in misplaced
         }
@@ -206,8 +201,9 @@ def find_misplaced(order: Sequence[int], spans: Sequence[Span]) -> tuple[int, ..
 
 
 def _nesting(order: Sequence[int], spans: Sequence[Span]) -> tuple[dict[int, int], set[int]]:
-    """For each span the tag that opens the innermost pair around it, or -1; and the opening tags of complete pairs that
-    cross others. A tag whose partner is in another sentence is around all that follows or precedes it."""
+    """For each span the number of the tag that opens the innermost pair around it, or -1; and the opening tags of
+    complete pairs that cross others. A tag whose partner is in another sentence encloses all that follows or precedes
+    it."""
     kept = {*order}
     complete = {number for number in order if spans[number].partner in kept}
     opened = [number for number in reversed(order) if spans[number].role == "close" and spans[number].partner < 0]

@@ -1,7 +1,8 @@
-"""Word boundaries of a text, for word alignments; scripts without spaces between words, and counting words in them."""
+"""Words of a text, in scripts with and without spaces between words; tables of words; replacing parts of a text."""
 
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 _HAN = (
@@ -27,10 +28,20 @@ _PATTERNS = {
 }
 
 
+@cache
 def read_table(name: str) -> list[tuple[str, str]]:
     """The rows `key: values` of a file of words in `text/data`."""
     text = (Path(__file__).parent / "data" / name).read_text(encoding="utf-8")
     return [(key, values) for key, _, values in (line.partition(":") for line in text.splitlines())]
+
+
+def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """The text with changes: begin and end of a part, and the text in its place, in order and without overlaps."""
+    parts, position = list[str](), 0
+    for begin, end, new in changes:
+        parts += [text[position:begin], new]
+        position = end
+    return "".join([*parts, text[position:]])
 
 
 def is_unspaced(character: str) -> bool:
@@ -39,13 +50,6 @@ def is_unspaced(character: str) -> bool:
     Chinese, Japanese, Thai, Lao, Khmer, Burmese, Tibetan and their relatives; not Korean, which has spaces.
     """
     return _UNSPACED.match(character) is not None
-
-
-def count_words(text: str) -> int:
-    """The number of words; in scripts without spaces each letter counts as a word. Punctuation is not counted."""
-    letters = sum(map(str.isalnum, _UNSPACED.findall(text)))
-    words = _UNSPACED.sub(" ", text).split()
-    return letters + sum(any(map(str.isalnum, word)) for word in words) if letters else len(words)
 
 
 def comparable_length(text: str) -> int:
