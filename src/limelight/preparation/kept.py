@@ -12,7 +12,7 @@ from limelight.errors import RunError
 from limelight.files import sha256, write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.pair import Pair
-from limelight.text.words import count_words
+from limelight.text.words import words_of
 
 DATA = "data"
 VERSION = 1
@@ -92,7 +92,7 @@ def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list
         for pair in pairs:
             for language, text in zip(languages, (pair.source, pair.target), strict=True):
                 texts = by_language.setdefault(language, [])
-                if len(texts) < MAX_SENTENCES and 4 <= count_words(text) <= 14 and text not in texts:
+                if len(texts) < MAX_SENTENCES and 4 <= len(words_of(text)) <= 14 and text not in texts:
                     texts.append(text)
     return by_language
 

@@ -24,6 +24,7 @@ from limelight.text.invented import (
     shared_numbers,
     written,
 )
+from limelight.text.languages import normal_code
 from limelight.text.marked_pairs import Alignment, joined_alignment, place_marks
 from limelight.text.marking import (
     ANNOTATION,
@@ -33,7 +34,7 @@ from limelight.text.marking import (
     placeholder,
 )
 from limelight.text.pair import Sides
-from limelight.text.words import word_spans
+from limelight.text.words import replaced, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
@@ -125,12 +126,8 @@ def augment(
         tags: the tags before each source; empty if all sources have the same tags or none.
         name_lists: lists of names of one kind each, for `names`; names are invented where there is none.
 
-    Raises:
-        ValueError: a rate has an unknown name, or needs alignments and there are none.
+    Raises `ValueError` if a rate needs alignments and there are none.
     """
-    unknown = rates.keys() - {"join", *ALIGNED, *AUGMENTATIONS}
-    if unknown:
-        raise ValueError(f"unknown augmentation: {', '.join(sorted(unknown))}")
     random = Random(seed)
     changes = AUGMENTATIONS | {"names": partial(names, lists=name_lists)}
     joinable = list(zip(languages, tags or [None] * len(pairs), strict=True))
@@ -197,12 +194,12 @@ def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
     if not links or any(map(has_marks, pair)):
         return pair
     link = random.choice(links)
-    edges = [word_spans(side)[number] for side, number in zip(pair, link[:2], strict=True)]
-    words = [side[begin:end] for side, (begin, end) in zip(pair, edges, strict=True)]
+    spans = [word_spans(side)[number] for side, number in zip(pair, link[:2], strict=True)]
+    words = [side[begin:end] for side, (begin, end) in zip(pair, spans, strict=True)]
     if not all(word.isalpha() and len(word) > 1 for word in words):
         return pair
-    sides = zip(pair, words, edges, strict=True)
-    return Sides(*(side[:begin] + word.upper() + side[end:] for side, word, (begin, end) in sides))
+    sides = zip(pair, spans, words, strict=True)
+    return Sides(*(replaced(side, [(*span, word.upper())]) for side, span, word in sides))
 
 
 def figures(pair: Sides, languages: Languages, random: Random) -> Sides:
@@ -289,7 +286,7 @@ def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
 def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Put both sides in the quotation marks of their languages, or in straight ones."""
     straight = random.random() < 0.5
-    marks = [('"', '"') if straight else _QUOTES.get(language, _QUOTES["en"]) for language in languages]
+    marks = [('"', '"') if straight else _QUOTES.get(normal_code(language), _QUOTES["en"]) for language in languages]
     return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
 
 
@@ -316,8 +313,8 @@ def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
         places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1]]
         if not places:
             break
-        start, end = random.choice(places)
-        source = source[:start] + _mistyped(source[start:end], random) + source[end:]
+        begin, end = random.choice(places)
+        source = replaced(source, [(begin, end, _mistyped(source[begin:end], random))])
     return pair._replace(source=source)
 
 

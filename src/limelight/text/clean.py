@@ -111,7 +111,7 @@ def clean(
             memory). The probability of a collision among n pairs is about n^2 / 2^65: 3e-8 for a million pairs; a
             collision drops one pair.
         drop_identical: leave out pairs whose sides are the same text.
-        is_held_out: whether a pair is kept for validation or tests, or has a text of those.
+        is_held_out: whether a pair is kept for validation or tests, or one of its texts is.
         fault: one of `REASONS` for a pair that passes all others; empty for a good one.
     """
     seen = set[bytes]()
@@ -153,9 +153,9 @@ def differ_in_length(source: str, target: str, max_length_ratio: float) -> bool:
 
 
 class Listing:
-    """A text file with a line for each `add`, at most `limit` lines. Use it in a `with` block.
+    """A text file of at most `limit` lines. Use it in a `with` block.
 
-    That of a former run is removed, and the file is created only if needed.
+    The file of an earlier run is removed; a new one is created with the first line.
     """
 
     def __init__(self, path: Path, limit: int) -> None:

@@ -40,7 +40,8 @@ WORDS = (1, 2, 3, 5, 8)
 """Numbers of words of the held-out texts on which the temperature is fitted, in turn."""
 
 MARGIN = 0.8
-"""How much less probable (natural logarithm) than those of held-out text the n-grams of other languages are."""
+"""Difference between the mean log-probability of an n-gram of held-out text and that of an n-gram of other languages
+(natural logarithm)."""
 
 RARE = 5
 """A character that occurs fewer times in the text of all languages is not part of the alphabet."""
@@ -104,8 +105,8 @@ def learn_detector(texts: Mapping[str, Sequence[str]]) -> LanguageDetector:
 
 
 def _calibrated(detector: LanguageDetector, held_out: Sequence[tuple[int, str]]) -> LanguageDetector:
-    """The detector with the temperature that has the smallest loss on held-out texts, each with the number of its
-    language, and with `MARGIN` below the mean of their n-grams in the language with the smallest one."""
+    """The detector with the temperature of the smallest loss on held-out texts, which have the numbers of their
+    languages. Text in other languages is `MARGIN` less probable than that of the language with the smallest mean."""
     if not held_out:
         return detector
     right = np.array([number for number, _ in held_out])

@@ -29,8 +29,8 @@ _NEAR = ({"da", "no", "sv"}, {"cs", "sk"}, {"es", "pt"}, {"ru", "uk", "bg"})
 """Groups of similar languages, which are not distinguished from one another."""
 
 THRESHOLD, FEW_WORDS, THRESHOLD_OF_FEW = 4.0, 2, 6.0
-"""Minimum log-likelihood ratio of a foreign language to each known language, and that of a text of so few words: the
-most common words have about 5, others 3, and a single word may be a name."""
+"""Minimum log-likelihood ratio of a foreign language to each known language; the last one for up to `FEW_WORDS` words:
+the most common words have a ratio of about 5, others of 3, and a single word may be a name."""
 FOREIGN_LETTER = 2.5
 """Evidence of a letter that a language does not use."""
 MAX_LETTERS = 3
@@ -141,7 +141,8 @@ def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
         return "", 0.0
     words = _words(text)
     scores = {code: score for code, score in _evidence(Counter(words)).items() if code in alphabets}
-    special = {character for character in normalize("NFC", text.lower()) if character in "¿¡" or _is_special(character)}
+    others = (character for character in normalize("NFC", text.lower()) if character > "\x7f")
+    special = {other for other in others if other in "¿¡" or (other.isalpha() and script_of(other) == "latin")}
     for code, alphabet in alphabets.items():
         scores[code] -= FOREIGN_LETTER * min(MAX_LETTERS, len(special - alphabet))
     ours = max(scores.pop(code) for code in own)
@@ -162,11 +163,6 @@ def _other_script(text: str, own: set[str]) -> str:
         counts["kana"] += counts.pop("han", 0)
     script, count = counts.most_common(1)[0]
     return first_language(script) if script not in used and count >= MIN_SHARE * counts.total() else ""
-
-
-def _is_special(letter: str) -> bool:
-    """Whether a character is a Latin letter that English does not use."""
-    return letter > "\x7f" and letter.isalpha() and script_of(letter) == "latin"
 
 
 @cache

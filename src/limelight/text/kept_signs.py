@@ -95,7 +95,7 @@ def _is_mark(character: str) -> bool:
 def _is_punctuation(character: str) -> bool:
     """Whether a character is punctuation of sentences in any script."""
     kind = category(character)
-    of_script = character > "\u00ff" and not "\u2000" <= character <= "\u2bff"  # these are for all scripts
+    of_script = character > "\u00ff" and not "\u2000" <= character <= "\u2bff"  # punctuation of all scripts
     return character in _OF_TEXT or kind in ("Pd", "Pi", "Pf", "Sk") or (kind[0] == "P" and of_script)
 
 

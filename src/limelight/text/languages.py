@@ -26,13 +26,14 @@ class _Names(NamedTuple):
 
 @cache
 def _names() -> _Names:
-    languages = _Names({}, {}, {})
+    table = _Names({}, {}, {})
     for code, row in read_table("languages.txt"):
         names, _, codes = row.partition("|")
-        languages.english[code], *_ = several = [name.strip() for name in names.split("/")]
-        languages.code_of_name.update((name.lower(), code) for name in several)
-        languages.code_of_code.update(dict.fromkeys(codes.split(), code))
-    return languages
+        names_of_language = [name.strip() for name in names.split("/")]
+        table.english[code] = names_of_language[0]
+        table.code_of_name.update((name.lower(), code) for name in names_of_language)
+        table.code_of_code.update(dict.fromkeys(codes.split(), code))
+    return table
 
 
 def english_names() -> dict[str, str]:

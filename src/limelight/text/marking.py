@@ -46,8 +46,8 @@ def text_placeholder(number: int) -> str:
 
 
 def mark_number(mark: str) -> int:
-    """The number of a mark: 0 to 29 are placeholders, 30 and 31 the beginning and the end of a term; those of a whole
-    text are counted from 0, too."""
+    """The number of a mark: 0 to 29 for placeholders, 30 and 31 for the beginning and the end of a term. The
+    placeholders of a whole text are numbered from 0, too."""
     code = ord(mark)
     return code - (FIRST_CODE if code >= FIRST_CODE else _FIRST)
 

@@ -49,7 +49,7 @@ MAX_DIGITS = 40
 SPACES = " \u00a0\u202f\u2009"
 _CURRENCY, _MINUS, _FRACTION, _MARKS = "$¢£¥฿₣-₿", "-\u2212\u2013", "¼-¾⅐-⅞", "'’٬"
 LETTERS = "A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ"
-"""Letters of the scripts that have two cases, of which codes consist."""
+"""Letters of codes: of Latin, Greek and Cyrillic script."""
 _GROUPED = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)|\d{{1,3}}(?:[.,{_MARKS}]\d{{2,3}})*[.,{_MARKS}]\d{{3}}(?!\d)"
 _DIGITS = rf"(?:{_GROUPED})(?:[.,٫]\d+)?|\d+[.,٫]\d+|\d*[{_FRACTION}]|\d+|\.\d+"
 _UNIT = (
@@ -92,7 +92,7 @@ class Number(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """How the numbers of a translation differ from those of its source."""
+    """Numbers that only the source has, and numbers that only the translation has."""
 
     lost: tuple[str, ...]
     added: tuple[str, ...]
@@ -282,8 +282,8 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", 
 
 
 def _composed(number: Number, others: list[Number], text: str, may_be_word: bool) -> bool:
-    """Whether the parts of a number are numbers of the other text; these are removed. One part of a date may be
-    missing, which is a word there; words are between the parts of a time: 7 h 30."""
+    """Whether the parts of a number are numbers of the other text, which are removed from `others`. A part of a date
+    may be a word there. The parts of a time have words between them: 7 h 30."""
     parts = next((reading for reading in number.readings if isinstance(reading, tuple)), _parts(number.text))
     taken = list[Number]()
     for part in parts:
