@@ -93,7 +93,7 @@ class Labels(Task):
     def __init__(self, config: RunConfig, prepared: PreparedLabels, model: Classifier) -> None:
         longest = longest_sequence(model)
         require_positions(config, longest)
-        self.config, self.labels, self.pairs = config, prepared.labels, prepared.valid
+        self.config, self.labels = config, prepared.labels
         self.validates = bool(prepared.valid)
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
         self.stream = LabelStream(
@@ -108,21 +108,21 @@ class Labels(Task):
     def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels."""
         assert isinstance(model, Classifier)
-        given, loss = np.zeros(len(self.pairs), dtype=np.int64), 0.0
-        truth = np.zeros_like(given)
+        given, truth, loss = list[int](), list[int](), 0.0
         with eval_mode(model) as device:
-            for texts, on_host in self.valid_batches:
-                batch = on_host.to(device)
+            for batch in self.valid_batches:
+                labels = batch.target_out[:, 0].to(device)
                 with autocast(precision, device):
-                    logits = model.project(model(batch))[:, 0].float()
-                loss += functional.cross_entropy(logits, batch.target_out[:, 0], reduction="sum").item()
-                given[texts], truth[texts] = logits.argmax(dim=1).cpu().numpy(), batch.target_out[:, 0].cpu().numpy()
-        scores = score_labels(self.labels, truth.tolist(), given.tolist())
-        return Validation(loss / len(self.pairs), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
+                    logits = model.project(model(batch.to(device)))[:, 0].float()
+                loss += functional.cross_entropy(logits, labels, reduction="sum").item()
+                given += logits.argmax(dim=1).tolist()
+                truth += labels.tolist()
+        scores = score_labels(self.labels, truth, given)
+        return Validation(loss / len(truth), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
 
 
-def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[tuple[np.ndarray, Batch]]:
-    """All validation texts as batches, made once for a whole run: indices of texts, and their batch.
+def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[Batch]:
+    """All validation texts as batches, made once for a whole run.
 
     Raises `UserError` for a text with more tokens than the `longest` sequence that the model permits.
     """
@@ -134,6 +134,6 @@ def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | 
     lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
     numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
     return [
-        (texts, label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding))
+        label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)
         for texts in cut_batches(lengths, lengths, tokens=tokens, generator=np.random.default_rng(0))
     ]
