@@ -6,7 +6,7 @@ import docx
 from docx.document import Document
 
 from limelight.documents.document import open_document
-from limelight.formats.registry import Options
+from limelight.formats.unit import Options
 from limelight.text.marking import CODES
 from tests.formats.helpers import upper
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from limelight.documents.translate import Work, translate_document
-from limelight.formats.registry import Options
+from limelight.formats.unit import Options
 from limelight.text.marking import MARK, without_marks
 from tests.pipelines.test_protected import Scripted
 

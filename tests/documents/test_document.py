@@ -8,7 +8,8 @@ import pytest
 
 from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError
-from limelight.formats.registry import BOTH_SIDES, FORMATS, Options
+from limelight.formats.registry import BOTH_SIDES, FORMATS
+from limelight.formats.unit import Options
 from tests.formats.helpers import upper
 
 GIVEN = Options("en", "de")

@@ -12,7 +12,8 @@ import pytest
 from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.formats.registry import FORMATS, Options
+from limelight.formats.registry import FORMATS
+from limelight.formats.unit import Options
 from limelight.text import BadLine
 from tests.documents.test_document import FILES, XML, docx
 from tests.documents.test_other_readers import in_capitals

@@ -13,7 +13,7 @@ import docx
 import pytest
 
 from limelight.documents.translate import Work, translate_document
-from limelight.formats.registry import Options
+from limelight.formats.unit import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from limelight.text.protectors import DEFAULT, find_spans

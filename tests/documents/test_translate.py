@@ -8,7 +8,7 @@ import pytest
 
 from limelight.documents import translate as module
 from limelight.documents.translate import Work, translate_document
-from limelight.formats.registry import Options
+from limelight.formats.unit import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from tests.formats.helpers import upper

@@ -2,8 +2,8 @@
 
 import re
 
-from limelight.formats.registry import Options, find_units
-from limelight.formats.unit import Unit, splice
+from limelight.formats.registry import find_units
+from limelight.formats.unit import Options, Unit, splice
 
 _CODE = re.compile("([\U000f1000-\U000ffffd])")
 

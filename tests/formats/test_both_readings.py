@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from limelight.documents.document import read_document
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.formats.registry import BOTH_SIDES, FORMATS, Options
+from limelight.formats.registry import BOTH_SIDES, FORMATS
+from limelight.formats.unit import Options
 from limelight.text.marking import CODES
 from tests.formats.files import PO_HEADER, xliff
 from tests.formats.helpers import upper

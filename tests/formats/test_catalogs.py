@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.formats.registry import Options, find_units
-from limelight.formats.unit import FormatError, splice
+from limelight.formats.registry import find_units
+from limelight.formats.unit import FormatError, Options, splice
 from tests.formats.helpers import texts, translated, units_of
 
 

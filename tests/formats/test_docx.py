@@ -64,6 +64,11 @@ def test_paragraphs_in_paragraphs_and_fallback_copies() -> None:
     assert translated(outer) == outer.replace("in it", "IN IT", 1).replace("out ", "OUT ")
 
 
+def test_a_private_character_is_text() -> None:
+    new = translated(paragraph(run("a \U000f1005 b")))
+    assert new == paragraph(run("A "), run("\U000f1005"), run(" B"))
+
+
 def test_nothing_to_translate() -> None:
     assert shown("<w:p/>" + paragraph() + paragraph(run("5")) + paragraph("<w:r><w:tab/></w:r>")) == []
 

@@ -52,8 +52,6 @@ def test_the_languages_are_those_of_the_header(tmp_path: Path) -> None:
     assert sides(path, "de", "en") == [("b", "a")]
     assert "a.po:1: the file has no segment in both en and fr; its languages are: de." in read(path, "en", "fr")[3]
     assert sides(write(tmp_path, "b.po", entry()), "en", "fr") == [("a", "b")]
-    header = PO_HEADER.replace('"Language', '"X-Source-Language: fr\\n"\n"Language')
-    assert "no segment in both" in read(write(tmp_path, "c.po", po(entry(), header=header)))[3]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from limelight import child
 from limelight.child import Handler
 from limelight.documents import document
 from limelight.documents.translate import Work, translate_document
-from limelight.formats.registry import Options
+from limelight.formats.unit import Options
 from limelight.serving import uploads
 from limelight.serving.dialects import documents
 from limelight.serving.dialects.documents import CHUNK, SUFFIXES, Segment, chunks

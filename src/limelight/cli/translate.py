@@ -135,7 +135,7 @@ def translate_documents(job: Job, path: Path) -> None:
     """Translate the documents and report what to look at. Raises `RunError` if files of a folder were left out."""
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
-    from limelight.formats.registry import Options
+    from limelight.formats.unit import Options
     from limelight.pipelines.codec import choose_direction
     from limelight.screen import Display
 

@@ -23,8 +23,8 @@ from limelight.child import Frame, Handler, Header
 from limelight.errors import UserError, shown
 from limelight.files import cause
 from limelight.formats.docx import PARTS, docx_units
-from limelight.formats.registry import DOCX, FORMATS, Decoded, Options, decode_file, find_units, suffix_of
-from limelight.formats.unit import FormatError, Kept, Unit, located, rewritten
+from limelight.formats.registry import DOCX, FORMATS, Decoded, decode_file, find_units, suffix_of
+from limelight.formats.unit import FormatError, Kept, Options, Unit, located, rewritten
 from limelight.untrusted import read_plain
 
 MAX_FILE = 64 << 20

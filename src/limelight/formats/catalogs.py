@@ -11,7 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from limelight.errors import shown
-from limelight.formats.unit import FormatError, Kept, Splice, Unit, has_words, line_at, text_unit, with_first
+from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has_words, line_at, text_unit, with_first
 
 MAX_DEPTH = 100
 MAX_NAME = 200
@@ -46,7 +46,7 @@ class _String(NamedTuple):
         return [Splice(self.begin, self.end, self.write(new))]
 
 
-def json_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
+def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     """The strings of a catalog. Of files of Chrome only the messages; in ARB files nothing under
     `@keys`. A top-level key that is the source language is renamed to the target language. `kept` gets all other
     strings.
@@ -79,10 +79,10 @@ def json_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Un
         is_note = (is_chrome and path[1:] != ["message"]) or any(key.startswith("@") for key in path)
         if not is_key or len(path) == 1:
             (keys if is_key else strings).append(_String(value, *match.span(1), write, is_note))
-    return _units(text, strings, keys, (source, target), kept)
+    return _units(text, strings, keys, options, kept)
 
 
-def yaml_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Unit]:
+def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     """The strings of a YAML catalog, as of one in JSON; anchors and aliases are unchanged.
 
     Raises `FormatError` for invalid YAML.
@@ -116,11 +116,11 @@ def yaml_units(text: str, source: str, target: str, kept: list[Kept]) -> list[Un
 
     for document in documents:
         walk(document, 0)
-    return _units(text, strings, keys, (source, target), kept)
+    return _units(text, strings, keys, options, kept)
 
 
 def _units(
-    text: str, strings: Sequence[_String], keys: Sequence[_String], languages: tuple[str, str], kept: list[Kept]
+    text: str, strings: Sequence[_String], keys: Sequence[_String], options: Options, kept: list[Kept]
 ) -> list[Unit]:
     """The units; the first one also renames the only key at the top if it is the source language."""
     units = list[Unit]()
@@ -131,8 +131,8 @@ def _units(
             units.append(text_unit(string.value, string.splices, line))
         elif string.value:
             kept.append(Kept(line, string.value))
-    if len(keys) == 1 and all(languages) and keys[0].value.lower() == languages[0].lower():
-        return with_first(units, keys[0].splices(languages[1]))
+    if len(keys) == 1 and options.source and options.target and keys[0].value.lower() == options.source.lower():
+        return with_first(units, keys[0].splices(options.target))
     return units
 
 

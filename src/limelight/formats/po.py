@@ -14,7 +14,17 @@ from limelight.formats.opening import open_segments
 from limelight.formats.plain import unwrapped
 from limelight.formats.plurals import PluralForms, forms_of_header, forms_of_language
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import FormatError, Splice, Unit, has_words, located, make_unit, with_codes, with_first
+from limelight.formats.unit import (
+    FormatError,
+    Options,
+    Splice,
+    Unit,
+    has_words,
+    located,
+    make_unit,
+    with_codes,
+    with_first,
+)
 
 MAX_ENTRY = 1_000_000
 """Maximum number of characters of an entry."""
@@ -28,7 +38,8 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _CHARSET = re.compile(r"charset=([\w.-]+)")
-_LANGUAGE = re.compile(r'"Language:\s*\\n"')
+_LANGUAGE = re.compile(r"^Language:[ \t]*(.*)", re.MULTILINE | re.IGNORECASE)
+_OPEN_LANGUAGE = re.compile(r'"Language:\s*\\n"')
 _OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
 _OPEN_CHARSET = re.compile(r"(?<=text/plain; )charset=CHARSET")
 
@@ -118,43 +129,40 @@ def _checked(entry: Entry) -> Entry:
 
 def _sides(entry: Entry, plurals: PluralForms | None) -> list[tuple[str, list[str]]]:
     """The keyword of each source text with the keywords of its translations: the singular has the form for one, the
-    plural all others. Forms that are not numbered from 0 all belong to the plural."""
-    own = entry.forms
+    plural all others."""
     if "msgid_plural" not in entry.parts:
-        return [("msgid", own)]
-    if own != [f"msgstr[{number}]" for number in range(len(own))]:
-        return [("msgid_plural", own)]
-    plurals = plurals or PluralForms(len(own), 0 if len(own) == 2 else -1)
+        return [("msgid", entry.forms)]
+    count = len(entry.forms)
+    plurals = plurals or PluralForms(count, 0 if count == 2 else -1)
     forms = [f"msgstr[{number}]" for number in range(plurals.total)]
     one = [forms[plurals.one]] if plurals.one >= 0 else []
     return [("msgid", one), ("msgid_plural", [form for form in forms if form not in one])]
 
 
 def scan_po(path: str | Path) -> Iterator[Segment]:
-    """The entries of a catalog; a line that is not valid raises `UserError`. The source language is the header's
-    X-Source-Language, if it has one.
+    """The entries of a catalog, whose header names only the target language. A line that is not valid raises
+    `UserError`.
 
     An entry with a plural is one or two segments: the singular with the form for one (`formats/plurals.py`), and the
     plural with the last form, the general one in nearly all languages.
     """
-    file, source, target, plurals = str(path), "", "", None
+    file, language, plurals = str(path), "", None
     with open_segments(path) as stream, located(file):
         for entry in entries(read_stream(stream, file)):
             if not entry.is_header:
                 known = plurals if plurals and plurals.total == len(entry.forms) else None
-                yield from _segments(entry, known, source, target)
+                yield from _segments(entry, known, language)
                 continue
-            text = entry.text("msgstr")
-            fields = (line.partition(":") for line in text.split("\n"))
-            header = {name.strip().lower(): value.strip() for name, _, value in fields}
-            source, target = header.get("x-source-language", ""), header.get("language", "")
-            plurals = forms_of_header(text) or forms_of_language(target)
+            header = entry.text("msgstr")
+            match = _LANGUAGE.search(header)
+            language = match[1].strip() if match else ""
+            plurals = forms_of_header(header) or forms_of_language(language)
 
 
-def _segments(entry: Entry, plurals: PluralForms | None, source: str, target: str) -> Iterator[Segment]:
+def _segments(entry: Entry, plurals: PluralForms | None, language: str) -> Iterator[Segment]:
     for keyword, forms in _sides(entry, plurals):
         translation = entry.text(forms[-1]) if forms else ""
-        variants = [Variant(source, [entry.text(keyword)]), Variant(target, [translation])]
+        variants = [Variant("", [entry.text(keyword)]), Variant(language, [translation])]
         unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
         if forms:
             yield Segment(entry.line, variants, unused=unused)
@@ -166,21 +174,21 @@ def charset(data: bytes) -> str:
     return "" if match is None or match[1].upper() == "CHARSET" else match[1]
 
 
-def po_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Entries without a translation; with `everything` all entries. The header determines the number of plural forms,
-    else the language. Translated entries are marked `fuzzy`, for review. Missing header fields for language, plural
-    forms and encoding are filled in.
+def po_units(text: str, options: Options) -> list[Unit]:
+    """Entries without a translation; with `options.everything` all entries. The header determines the number of plural
+    forms, else the language. Translated entries are marked `fuzzy`, for review. Missing header fields for language,
+    plural forms and encoding are filled in.
 
     Raises `FormatError` for an invalid catalog.
     """
-    units, rule = list[Unit](), forms_of_language(language)
-    plurals = rule
+    units, language = list[Unit](), options.target
+    rule = plurals = forms_of_language(language)
     for entry in entries(_LINE.findall(text)):
         if entry.is_header:
             plurals = forms_of_header(entry.text("msgstr")) or plurals
             continue
         sides = _sides(entry, plurals)
-        is_open = everything or entry.is_fuzzy
+        is_open = options.everything or entry.is_fuzzy
         open_forms = [name for name in entry.forms if is_open or not entry.text(name)]
         known = [form for _, forms in sides for form in forms]
         surplus = [name for name in open_forms if name not in known]
@@ -188,8 +196,11 @@ def po_units(text: str, language: str = "", *, everything: bool = False) -> list
             wanted = [form for form in forms if form in open_forms or form not in entry.parts]
             if wanted and has_words(entry.text(keyword)):
                 units.append(_unit(text, entry, keyword, wanted, surplus))
-    headers = ((_LANGUAGE, f'"Language: {language}\\n"' if language else ""), (_OPEN_FORMS, rule.rule if rule else ""),
-             (_OPEN_CHARSET, "charset=UTF-8"))  # fmt: skip
+    headers = (
+        (_OPEN_LANGUAGE, f'"Language: {language}\\n"' if language else ""),
+        (_OPEN_FORMS, rule.rule if rule else ""),
+        (_OPEN_CHARSET, "charset=UTF-8"),
+    )
     matches = [(pattern.search(text), new) for pattern, new in headers]
     return with_first(units, [Splice(*match.span(), new) for match, new in matches if match and new])
 

@@ -16,29 +16,19 @@ from limelight.formats.opening import XLIFF
 from limelight.formats.plain import text_units
 from limelight.formats.po import charset, po_units
 from limelight.formats.subtitles import subtitle_units
-from limelight.formats.unit import FormatError, Kept, Unit
+from limelight.formats.unit import FormatError, Kept, Options, Unit
 from limelight.formats.xliff import xliff_units
-
-
-class Options(NamedTuple):
-    """What to translate in a file."""
-
-    source: str = ""
-    target: str = ""
-    everything: bool = False
-    """In files with both sides, also translate segments that already have a translation."""
-
 
 Parse = Callable[[str, Options, list[Kept]], list[Unit]]
 FORMATS: dict[str, tuple[str, Parse]] = {
     ".txt": ("text", lambda text, *_: text_units(text)),
     **dict.fromkeys((".srt", ".vtt"), ("text", lambda text, *_: subtitle_units(text))),
-    **dict.fromkeys((".po", ".pot"), ("po", lambda text, to, _: po_units(text, to.target, everything=to.everything))),
-    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", lambda text, to, _: html_units(text, to.target))),
+    **dict.fromkeys((".po", ".pot"), ("po", lambda text, options, _: po_units(text, options))),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", lambda text, options, _: html_units(text, options.target))),
     **dict.fromkeys((".md", ".markdown"), ("text", lambda text, *_: markdown_units(text))),
-    **dict.fromkeys((".json", ".arb"), ("text", lambda text, to, kept: json_units(text, to.source, to.target, kept))),
-    **dict.fromkeys((".yaml", ".yml"), ("text", lambda text, to, kept: yaml_units(text, to.source, to.target, kept))),
-    **dict.fromkeys(XLIFF, ("xml", lambda text, to, _: xliff_units(text, to.target, everything=to.everything))),
+    **dict.fromkeys((".json", ".arb"), ("text", json_units)),
+    **dict.fromkeys((".yaml", ".yml"), ("text", yaml_units)),
+    **dict.fromkeys(XLIFF, ("xml", lambda text, options, _: xliff_units(text, options))),
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"

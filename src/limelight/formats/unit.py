@@ -31,6 +31,15 @@ Role = Literal["alone", "open", "close", "sequential", "break", "space"]
 """What a code is, see `text/protectors.py`."""
 
 
+class Options(NamedTuple):
+    """What to translate in a file, and the codes of its languages."""
+
+    source: str = ""
+    target: str = ""
+    everything: bool = False
+    """In files with both sides, also translate segments that already have a translation."""
+
+
 class FormatError(ValueError):
     """A file that is not in the format of its suffix, or is not supported."""
 
@@ -133,12 +142,13 @@ def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
 
 
 def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> Iterator[str | Code]:
-    """The inverse of `make_unit`, with the text escaped."""
+    """The inverse of `make_unit`, with the text escaped. A character that only looks like a code is text."""
     for piece in _SPLIT.split(text):
         if not CODES.match(piece):
             yield from [escape(piece)] if piece else []
         elif ord(piece) - FIRST_CODE < len(codes):
-            yield codes[ord(piece) - FIRST_CODE]
+            code = codes[ord(piece) - FIRST_CODE]
+            yield code.raw if CODES.match(code.raw) else code
 
 
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:

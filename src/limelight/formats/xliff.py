@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Parts, Splice, Unit, has_words, make_unit, with_codes, with_first
+from limelight.formats.unit import Options, Parts, Splice, Unit, has_words, make_unit, with_codes, with_first
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -131,9 +131,9 @@ def _segment(sides: _Sides) -> Segment:
     return Segment(element.line, [Variant(source, texts[0]), Variant(named, texts[1])], sides.name, unused)
 
 
-def xliff_units(text: str, language: str = "", *, everything: bool = False) -> list[Unit]:
-    """Segments of XLIFF 1.2 and 2.x without a target, or whose target is not yet translated; with `everything` also
-    those with one that is not approved.
+def xliff_units(text: str, options: Options) -> list[Unit]:
+    """Segments of XLIFF 1.2 and 2.x without a target, or whose target is not yet translated; with `options.everything`
+    also segments whose target is not approved.
 
     Sets the target's state to `needs-review-translation` with `leveraged-mt` (1.2), the segment's state to `translated`
     (2.x). Segments that are approved, final or not to be translated are unchanged.
@@ -147,10 +147,10 @@ def xliff_units(text: str, language: str = "", *, everything: bool = False) -> l
             holders |= {ancestor: "target-language" for ancestor in unit.ancestors if ancestor.name == "file"}
         for sides in _sides(unit):
             done = sides.is_filled and sides.state in DONE
-            if not (sides.is_kept or sides.is_approved) and (everything or not done):
+            if not (sides.is_kept or sides.is_approved) and (options.everything or not done):
                 units += _unit(text, sides)
-    unnamed = [(holder, name) for holder, name in holders.items() if language and not holder.get(name)]
-    return with_first(units, [_with_attribute(text, holder, name, language) for holder, name in unnamed])
+    unnamed = [(holder, name) for holder, name in holders.items() if options.target and not holder.get(name)]
+    return with_first(units, [_with_attribute(text, holder, name, options.target) for holder, name in unnamed])
 
 
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:

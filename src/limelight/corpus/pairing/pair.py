@@ -16,8 +16,8 @@ from limelight.documents.document import open_document, read_document
 from limelight.errors import UserError, counted
 from limelight.formats.opening import BOTH_SIDES
 from limelight.formats.registry import BOTH_SIDES as BILINGUAL
-from limelight.formats.registry import Options, is_document
-from limelight.formats.unit import Unit, has_words
+from limelight.formats.registry import is_document
+from limelight.formats.unit import Options, Unit, has_words
 from limelight.text.judge import function_words, likely_language
 from limelight.text.languages import normal_code
 from limelight.text.marking import CODES, FIRST_CODE
