@@ -222,7 +222,8 @@ def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> Non
     both = Tokenizers(tokenizer(), tokenizer())
     translator = Translator(Scripted(said("")).model, both, DecodingConfig())
     one, reserved = "the lamp " + placeholder(3), tokenizer().reserved_id("<ph3>")
-    (plain,), (with_marks,) = translator.prepare([one]), translator.prepare([one], marked=True)
+    (plain,) = translator.prepare([one])
+    with_marks = translator.encode(Part(one, marked=True), SearchSettings())
     assert plain.request is not None
     assert with_marks.request is not None
     assert reserved not in plain.request.source

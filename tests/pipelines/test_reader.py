@@ -16,24 +16,21 @@ def reader() -> Reader[MaskedModel]:
     return Reader(masked_model(), tokenizer())
 
 
-def by_hand(reader: Reader[MaskedModel], text: str, pooling: str) -> np.ndarray:
+def by_hand(reader: Reader[MaskedModel], text: str) -> np.ndarray:
     """The features of one text alone, without padding."""
     ids = torch.tensor([[0, *reader.tokenizer.encode(text), 0]])
     with torch.inference_mode():
         features = reader.model.eval().read(ids, torch.ones_like(ids, dtype=torch.bool))
-    return (features[0, 0] if pooling == "first" else features[0].mean(dim=0)).numpy()
+    return features[0].mean(dim=0).numpy()
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first"])
 @pytest.mark.parametrize("batch_tokens", [1, 40, 10_000])
-def test_a_vector_is_that_of_the_text_alone(
-    pooling: str, batch_tokens: int, reader: Reader[MaskedModel], seed: int
-) -> None:
+def test_a_vector_is_that_of_the_text_alone(batch_tokens: int, reader: Reader[MaskedModel], seed: int) -> None:
     texts = [TEXTS[place] for place in torch.randperm(len(TEXTS)).tolist()] + ["", "cat"]
-    found = reader.vectors(texts, pooling=pooling, batch_tokens=batch_tokens)
+    found = reader.vectors(texts, batch_tokens=batch_tokens)
     assert (found.shape, found.dtype) == ((len(texts), 12), np.float32)
     for text, vector in zip(texts, found, strict=True):
-        np.testing.assert_allclose(vector, by_hand(reader, text, pooling), atol=1e-5)
+        np.testing.assert_allclose(vector, by_hand(reader, text), atol=1e-5)
 
 
 def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:

@@ -135,19 +135,6 @@ def test_sizes_that_are_not_those_of_the_weights_cost_no_memory(joint: Tokenizer
         load_model(tmp_path)
 
 
-def test_a_folder_of_runs_names_the_runs_inside(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
-    runs = tmp_path / "runs"
-    save(runs / "exported", joint)
-    (runs / "en-de").mkdir()
-    (runs / "en-de" / "config.yaml").touch()
-    (runs / "empty").mkdir()
-    with pytest.raises(UserError) as caught:
-        find_model(runs)
-    assert str(caught.value).endswith(f". Name one of those inside it: {runs / 'en-de'}, {runs / 'exported'}")
-    with pytest.raises(UserError, match=r"nor model\.safetensors; `limelight import` reads"):
-        find_model(runs / "empty")
-
-
 def test_nothing_in_a_model_folder_could_run(joint: Tokenizers, seed: int, tmp_path: Path) -> None:
     save(tmp_path, joint)
     kinds = {path.suffix for path in tmp_path.rglob("*") if path.is_file()}

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from limelight.config import ModelConfig, TransformerConfig, config_from
 from limelight.errors import UserError, shown
-from limelight.storage.weights import SCALE, is_scale
+from limelight.storage.weights import SCALE
 
 OUTPUT_BIAS = "output_bias"
 """Name in Limelight, where it is optional."""
@@ -172,7 +172,7 @@ def to_ours(
     for name, ours in table.items():
         if name in theirs and first.setdefault(ours, name) != name:
             require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")
-    there = {name for name in theirs if name not in table and not is_scale(name, theirs)} | set(first.values())
+    there = {name for name in theirs if name.removesuffix(SCALE) not in table} | set(first.values())
     missing = {next(name for name in table if table[name] == ours) for ours in table.values() if ours not in first}
     require_complete(there, set(first.values()) | missing, where)
     weights: dict[str, Tensor] = {}

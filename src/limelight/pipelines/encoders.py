@@ -14,7 +14,7 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import reader_map
 from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer import halves
-from limelight.models.transformer.halves import EncoderOnly, MaskedModel, Pooling, pool
+from limelight.models.transformer.halves import EncoderOnly, MaskedModel, pool
 from limelight.storage.model import StoredModel
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
@@ -32,25 +32,17 @@ class Reader(Generic[ModelT]):
     def __init__(self, model: ModelT, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
 
-    def vectors(
-        self, texts: Sequence[str], *, pooling: Pooling = "mean", batch_tokens: int = BATCH_TOKENS
-    ) -> np.ndarray:
-        """(texts, model) float32: a vector for each text, blank ones included.
+    def vectors(self, texts: Sequence[str], *, batch_tokens: int = BATCH_TOKENS) -> np.ndarray:
+        """(texts, model) float32: a vector for each text, blank ones included: the mean over all its positions.
 
-        Args:
-            pooling: `mean` over all positions, or `first`, the end token at the beginning of a row. A masked model is
-                not trained to predict at that position, so `mean` is better for models other than classifiers.
-            batch_tokens: maximum size of a batch: texts * tokens of the longest.
-
-        Raises `UserError` for another pooling, and for a text longer than the model permits, with its index.
+        `batch_tokens` is the maximum size of a batch: texts * tokens of the longest. Raises `UserError` for a text
+        longer than the model permits, with its number.
         """
-        if pooling not in ("mean", "first"):
-            raise UserError(f"pooling={pooling!r}: there are mean and first")
         found = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
         with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
-                found[places] = pool(self.model.read(ids, valid), valid, pooling).float().cpu().numpy()
+                found[places] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
         return found
 
     def attention(self, text: str) -> AttentionMap:

@@ -32,7 +32,6 @@ from limelight.storage.layout import (
     INT8_COST,
     ROLES,
     SHORTLIST,
-    bundled_models,
 )
 from limelight.storage.model import StoredModel, load_model, require_command
 from limelight.storage.tables import Confidence, Int8Cost, Roles, read_detector, read_shortlist, read_table
@@ -117,11 +116,6 @@ def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None,
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
         raise UserError("no model to load: give the folder of a run")
-    if paths == DEFAULT and DEFAULT not in bundled_models() and not Path(DEFAULT).exists():
-        raise UserError(
-            "which model? This package comes without one: give the folder that `limelight train` wrote, as in "
-            'limelight.load("RUN")'
-        )
     device = device or choose_device("auto")
     stored = [load_model(folder, device) for folder in folders]
     family = stored[0].config.model

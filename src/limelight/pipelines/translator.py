@@ -147,8 +147,6 @@ class Translator(Codec):
         source_lang: str | None = None,
         target_lang: str | None = None,
         prefix: Sequence[str] | None = None,
-        marked: bool = False,
-        first: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[Part]:
         """Sentences as requests for an engine, each with its settings, limits and forced tokens. Each text is one
@@ -157,9 +155,9 @@ class Translator(Codec):
         Raises `UserError` for a text that is too long, with its number, and as `options` does.
         """
         settings, prepared = search_settings(self.config, options), list[Part]()
-        for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=first):
+        for number, (text, start) in enumerate(zip(texts, _one_for_each(prefix, texts), strict=True), start=1):
             direction = self.choose(text, source_lang, target_lang, pivot=False).direction
-            prepared.append(self.encode(Part(text, direction, start, (number,), marked), settings))
+            prepared.append(self.encode(Part(text, direction, start, (number,)), settings))
         return prepared
 
     def engine(self, *, batch_tokens: int = BATCH_TOKENS, aside: Executor | None = None) -> Engine:

@@ -78,9 +78,7 @@ def find_model(path: str | Path) -> Path:
             f"{path}: this run has no model yet: {missing}; `limelight train --out {path}` continues it. If it is a "
             "copy, copy the whole folder again"
         )
-    inside = [str(each.parent) for each in sorted(folder.glob(f"*/{CONFIG}"))]
-    named = f". Name one of those inside it: {shown(', '.join(inside))}" if inside else f"; {IMPORTED}"
-    raise UserError(f"{path}: not a run or model folder: {missing}{named}")
+    raise UserError(f"{path}: not a run or model folder: {missing}; {IMPORTED}")
 
 
 def _refuse_foreign(path: Path) -> None:

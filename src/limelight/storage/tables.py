@@ -97,14 +97,11 @@ class Logistic:
 
     def probabilities(self, rows: Sequence[Sequence[float]]) -> list[float]:
         """The probability for each row of features, from 0 to 1."""
-        least = self.least or (-math.inf,) * len(self.weights)
-        terms = list(zip(self.weights, least, self.greatest or (math.inf,) * len(self.weights), strict=True))
-        found = []
-        for row in rows:
-            clamped = ((weight, min(max(x, low), high)) for x, (weight, low, high) in zip(row, terms, strict=True))
-            logit = sum((weight * x for weight, x in clamped), start=self.bias)
-            found.append(1 / (1 + math.exp(-min(max(logit, -50.0), 50.0))))
-        return found
+        features = np.reshape(rows, (-1, len(self.weights)))
+        clamped = np.clip(features, self.least or -math.inf, self.greatest or math.inf)
+        logits = clamped @ np.array(self.weights) + self.bias
+        probabilities: list[float] = (1 / (1 + np.exp(-logits.clip(-50, 50)))).tolist()
+        return probabilities
 
 
 class Int8Cost(Table):

@@ -70,10 +70,8 @@ def with_scales(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
 
 
 def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights as numbers: int8 matrices are multiplied by their scales, other tensors are unchanged. Raises
-    `UserError` as `with_scales` does."""
-    whole = with_scales(weights, where)
-    return {name: tensor.numbers() if isinstance(tensor, Int8Matrix) else tensor for name, tensor in whole.items()}
+    """The weights in fp32. Raises `UserError` as `with_scales` does."""
+    return {name: numbers_of(tensor) for name, tensor in with_scales(weights, where).items()}
 
 
 def numbers_of(tensor: Tensor) -> Tensor:
@@ -84,12 +82,6 @@ def numbers_of(tensor: Tensor) -> Tensor:
 def rows_of(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """A matrix as int8 rows and their scales: the stored ones, or rounded."""
     return (matrix.data, matrix.scales) if isinstance(matrix, Int8Matrix) else quantize_rows(matrix.detach())
-
-
-def is_scale(name: str, weights: Mapping[str, Tensor]) -> bool:
-    """Whether this tensor holds the scales of an int8 matrix."""
-    of = weights.get(name.removesuffix(SCALE))
-    return name.endswith(SCALE) and of is not None and of.dtype == torch.int8
 
 
 MAX_HEADER_BYTES = 4_000_000

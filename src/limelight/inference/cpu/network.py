@@ -5,7 +5,7 @@ stack has the layers as its first axis.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +41,14 @@ KNOWN: set[type[nn.Module]] = {
     nn.LayerNorm, *ACTIVATIONS.values(),
 }  # fmt: skip
 """The modules that compiled loops compute. A subclass may compute anything else."""
+
+
+ATTENTION = "attention_sublayer", "attention.query_proj attention.key_proj attention.value_proj", "attention.out_proj"
+RECURRENCE = "ssru_sublayer", "ssru.input_proj ssru.forget_proj", "ssru.input_proj"
+CROSS_ATTENTION = "cross_sublayer", "cross_attention.query_proj", "cross_attention.out_proj"
+FEED_FORWARD = "feed_forward_sublayer", "feed_forward.inner", "feed_forward.outer"
+"""The sub-layers of a layer: the module with its norm, the linear layers of its first product and of its last one."""
+MEMORY = "cross_attention.key_proj cross_attention.value_proj"
 
 
 class Sublayers(NamedTuple):
@@ -118,39 +126,31 @@ def network_of(model: Transformer, precision: str) -> Network | None:
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     is_known = all(type(part) in KNOWN for part in model.modules())
     is_plain = all(part.score is scaled_dot and part.kv_heads == part.heads for part in attentions)
-    if not (encoder and decoder and is_known and is_plain and _is_fp32(model.decoder.embedding.weight)):
+    embedding = model.decoder.embedding.weight
+    if not (encoder and decoder and is_known and is_plain and embedding.dtype in (torch.float32, torch.int8)):
         return None
     networks = [cast(FeedForward, layer.feed_forward) for layer in (*encoder, *decoder)]
     activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
     heads = {(part.heads, part.head_size, part.value_size) for part in attentions}
-    crossing = [cast(MultiHeadAttention, layer.cross_attention) for layer in decoder]
-    recurrent = [layer for layer in decoder if isinstance(layer, SSRULayer)]
-    final = cast(Any, model.decoder.embedding if model.output is None else model.output)
     if len(heads) > 1 or len(activations) > 1:
         return None
+    recurrent = isinstance(decoder[0], SSRULayer)
+    final = embedding if model.output is None else cast(nn.Linear, model.output).weight
     try:
         return Network(
             _side(model.encoder, MAX_TOKENS),
             _side(model.decoder, MAX_TOKENS),
-            _attentions(encoder, precision),
-            _networks(encoder, precision),
-            _recurrences(recurrent, precision) if recurrent else _attentions(decoder, precision),
-            Sublayers(
-                _norms([cast(Any, layer).cross_sublayer for layer in decoder]),
-                _weights([[part.query_proj] for part in crossing], precision),
-                _weights([[part.out_proj] for part in crossing], precision),
-            ),
-            _networks(decoder, precision),
-            _weights([[part.key_proj, part.value_proj] for part in crossing], precision),
-            pack([(_first_rows(final.weight, model.output_size), model.output_bias)], precision),
-            Sizes(*heads.pop(), activations.pop(), model.decoder.embedding.weight.shape[1] if recurrent else 0),
+            _sublayers(encoder, ATTENTION, precision),
+            _sublayers(encoder, FEED_FORWARD, precision),
+            _sublayers(decoder, RECURRENCE if recurrent else ATTENTION, precision),
+            _sublayers(decoder, CROSS_ATTENTION, precision),
+            _sublayers(decoder, FEED_FORWARD, precision),
+            _weights(decoder, MEMORY, precision),
+            pack([(_first_rows(final, model.output_size), model.output_bias)], precision),
+            Sizes(*heads.pop(), activations.pop(), embedding.shape[1] if recurrent else 0),
         )
     except ValueError:  # numpy's, for arrays of different shapes
         return None
-
-
-def _is_fp32(weight: Tensor) -> bool:
-    return isinstance(weight, Int8Matrix) or weight.dtype == torch.float32
 
 
 def _first_rows(matrix: Tensor, count: int) -> Tensor:
@@ -165,27 +165,10 @@ def with_positions(network: Network, model: Transformer, length: int) -> Network
     return network._replace(source=_side(model.encoder, 2 * length), target=_side(model.decoder, 2 * length))
 
 
-def _attentions(layers: Sequence[Layer], precision: str) -> Sublayers:
-    attentions = [layer.attention for layer in layers]
-    return Sublayers(
-        _norms([layer.attention_sublayer for layer in layers]),
-        _weights([[each.query_proj, each.key_proj, each.value_proj] for each in attentions], precision),
-        _weights([[each.out_proj] for each in attentions], precision),
-    )
-
-
-def _recurrences(layers: Sequence[SSRULayer], precision: str) -> Sublayers:
-    stack = _weights([[layer.ssru.input_proj, layer.ssru.forget_proj] for layer in layers], precision)
-    return Sublayers(_norms([layer.ssru_sublayer for layer in layers]), stack, stack)
-
-
-def _networks(layers: Sequence[Layer], precision: str) -> Sublayers:
-    networks = [cast(FeedForward, layer.feed_forward) for layer in layers]
-    return Sublayers(
-        _norms([layer.feed_forward_sublayer for layer in layers]),
-        _weights([[each.inner] for each in networks], precision),
-        _weights([[each.outer] for each in networks], precision),
-    )
+def _sublayers(layers: Sequence[Layer], names: tuple[str, str, str], precision: str) -> Sublayers:
+    sublayer, first, last = names
+    norms = _norms([cast(Sublayer, layer.get_submodule(sublayer)) for layer in layers])
+    return Sublayers(norms, _weights(layers, first, precision), _weights(layers, last, precision))
 
 
 def _norms(sublayers: Sequence[Sublayer]) -> Norm:
@@ -198,14 +181,15 @@ def _norms(sublayers: Sequence[Sublayer]) -> Norm:
     return Norm(weights, biases, norms[0].eps, sublayers[0].norm_first)
 
 
-def _weights(layers: Sequence[Sequence[nn.Linear]], precision: str) -> Weights:
-    """A stack of linear layers; of each layer those with the same input are joined."""
-    packed = [pack([(layer.weight, layer.bias) for layer in several], precision) for several in layers]
+def _weights(layers: Sequence[Layer], names: str, precision: str) -> Weights:
+    """A stack of the linear layers with these names, which are joined in each layer."""
+    packed = []
+    for layer in layers:
+        parts = [cast(nn.Linear, layer.get_submodule(name)) for name in names.split()]
+        packed.append(pack([(part.weight, part.bias) for part in parts], precision))
     if len({each.outputs for each in packed}) != 1:
         raise ValueError
-    values, scales, sums, numbers, biases = (
-        stacked(parts) for parts in zip(*(each[:5] for each in packed), strict=True)
-    )
+    values, scales, sums, numbers, biases = map(stacked, zip(*(each[:5] for each in packed), strict=True))
     return Weights(values, scales, sums, numbers, biases, packed[0].outputs, packed[0].rounds)
 
 
