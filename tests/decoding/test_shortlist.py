@@ -214,15 +214,12 @@ def test_a_translator_takes_it(seed: int, precision: str | None) -> None:
 def test_lists_for_another_model_are_refused() -> None:
     model = scored()
     for shortlist, fault in (
-        (lists({0: [0]}, sources=4), "the shortlist: it is for 4 source tokens, and the model has 5"),
-        (lists({0: [17]}), "the shortlist: candidates has the id 17, and the model's are from 0 to 16"),
-        (lists({0: [-2, 30]}), "candidates has the id -2"),
-        (lists({0: [0]}, always=[17]), "always has the id 17"),
-        (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "0 candidates for each token"),
-        (
-            lists({0: [1] * (MAX_CANDIDATES + 1)}),
-            f"257 candidates for each token; allowed are 1 to {MAX_CANDIDATES}",
-        ),
+        (lists({0: [0]}, sources=4), "the shortlist: it is for 4 source tokens .*; the model has 5"),
+        (lists({0: [17]}), "ids from 0 to 17; .* ids from 0 to 16"),
+        (lists({0: [-2, 30]}), "ids from -2 to 30"),
+        (lists({0: [0]}, always=[17]), "ids from 0 to 17"),
+        (Shortlist(np.zeros((5, 0), dtype=np.int32), np.zeros(0, dtype=np.int32)), "with 0 candidates"),
+        (lists({0: [1] * (MAX_CANDIDATES + 1)}), f"with 257 candidates .* has 1 to {MAX_CANDIDATES} candidates"),
     ):
         with pytest.raises(UserError, match=fault):
             ShortOutput(model, shortlist, "fp32")

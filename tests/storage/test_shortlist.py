@@ -31,20 +31,20 @@ def test_one_that_is_not_there_names_the_way(tmp_path: Path) -> None:
 INTS = torch.zeros(11, 2, dtype=torch.int32)
 NONE = torch.zeros(0, dtype=torch.int32)
 HOSTILE: dict[str, tuple[dict[str, Tensor], str]] = {
-    "nothing": ({}, ": it is missing, expected torch.int32"),
+    "nothing": ({}, "its tensors are {}, expected {'candidates': "),
     "another name": (
         {"candidates": INTS, "always": NONE, "x\x1b": NONE},
-        "x\ufffd: it is torch.int32 of shape .* expected no such tensor",
+        "its tensors are .*'x.{1,4}': .*, expected ",
     ),
-    "long": ({"candidates": INTS.long(), "always": NONE}, "candidates: it is torch.int64 of shape"),
+    "long": ({"candidates": INTS.long(), "always": NONE}, "'candidates': .torch.int64, 2"),
     "one axis": (
         {"candidates": INTS[:, 0].clone(), "always": NONE},
-        r"shape \(11,\), expected torch.int32 of shape \(-1, -1\)",
+        "'candidates': .torch.int32, 1",
     ),
-    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source tokens, and the model has 11"),
-    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "300 candidates for each token"),
-    "above": ({"candidates": INTS + 11, "always": NONE}, "candidates has the id 11, and the model's are from 0 to 10"),
-    "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "id 2147483647"),
+    "rows": ({"candidates": INTS[1:].clone(), "always": NONE}, "for 10 source tokens .*; the model has 11"),
+    "many columns": ({"candidates": INTS[:, :1].repeat(1, 300), "always": NONE}, "with 300 candidates .* has 1 to 256"),
+    "above": ({"candidates": INTS + 11, "always": NONE}, "ids from 0 to 11; .* ids from 0 to 10"),
+    "always": ({"candidates": INTS, "always": torch.tensor([2**31 - 1], dtype=torch.int32)}, "to 2147483647"),
     "of no vocabulary": ({"candidates": INTS, "always": NONE}, "it was learned for another vocabulary"),
 }
 

@@ -219,24 +219,18 @@ def read_detector(path: Path) -> LanguageDetector | None:
         values = _Detector.model_validate(notes)
     except ValidationError as error:
         raise _refused(path, error) from None
-    _require_tensors(path, tensors, {"scores": (torch.uint8, (len(values.languages), BUCKETS))})
+    _require_tensors(path, tensors, scores=(torch.uint8, 2))
     numbers, alphabet = np.asarray(tensors["scores"].numpy()), frozenset(values.alphabet)
+    if numbers.shape != (len(values.languages), BUCKETS):
+        raise UserError(f"{path}: damaged: scores of shape {numbers.shape} for {len(values.languages)} languages")
     return LanguageDetector(tuple(values.languages), numbers, values.temperature, alphabet, values.other)
 
 
-def _require_tensors(
-    path: Path, tensors: Mapping[str, torch.Tensor], expected: Mapping[str, tuple[torch.dtype, tuple[int, ...]]]
-) -> None:
-    """Raise `UserError` for a file with other tensors. An axis of -1 has any size."""
-    for name in tensors.keys() | expected.keys():
-        kind, shape = expected.get(name, (None, ()))
-        found = tensors.get(name)
-        if found is None or found.dtype != kind or found.ndim != len(shape) or any(
-            size not in (-1, there) for size, there in zip(shape, found.shape, strict=True)
-        ):  # fmt: skip
-            there = "it is missing" if found is None else f"it is {found.dtype} of shape {tuple(found.shape)}"
-            wanted = f"{kind} of shape {shape}" if kind else "no such tensor"
-            raise UserError(f"{path}: damaged: {shown(name)}: {there}, expected {wanted}")
+def _require_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **expected: tuple[torch.dtype, int]) -> None:
+    """Raise `UserError` for a file with tensors of other names, types or numbers of axes."""
+    found = {name: (tensor.dtype, tensor.ndim) for name, tensor in tensors.items()}
+    if found != expected:
+        raise UserError(f"{path}: damaged: types and axes of its tensors are {shown(str(found))}, expected {expected}")
 
 
 Ids = npt.NDArray[np.integer]
@@ -265,15 +259,13 @@ class Shortlist:
     def require_fit(self, sources: int, classes: int, where: str) -> None:
         """Raises `UserError`, starting with `where`, unless the shortlist has these numbers of source tokens and
         classes."""
-        rows, width = self.candidates.shape
-        if rows != sources:
-            raise UserError(f"{where}: it is for {rows:,} source tokens, and the model has {sources:,}")
-        if not 1 <= width <= MAX_CANDIDATES:
-            raise UserError(f"{where}: {width:,} candidates for each token; allowed are 1 to {MAX_CANDIDATES}")
-        for name, ids in (("candidates", self.candidates), ("always", self.always)):
-            if ids.size and not 0 <= ids.min() <= ids.max() < classes:
-                outside = ids.min() if ids.min() < 0 else ids.max()
-                raise UserError(f"{where}: {name} has the id {outside}, and the model's are from 0 to {classes - 1}")
+        (rows, width), ids = self.candidates.shape, np.concatenate([[END], self.candidates.ravel(), self.always])
+        if rows != sources or not 1 <= width <= MAX_CANDIDATES or not 0 <= ids.min() <= ids.max() < classes:
+            raise UserError(
+                f"{where}: it is for {rows:,} source tokens with {width:,} candidates and ids from {ids.min()} to "
+                f"{ids.max()}; the model has {sources:,} source tokens and ids from 0 to {classes - 1}, and a source "
+                f"token has 1 to {MAX_CANDIDATES} candidates"
+            )
 
     def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
         """(classes,) mask of the candidates of these sources: `TOTAL_CANDIDATES` together, at least `MIN_CANDIDATES`
@@ -299,7 +291,7 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
     if not path.exists():
         raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
     tensors, notes = read_weights(path, "shortlist")
-    _require_tensors(path, tensors, {"candidates": (torch.int32, (-1, -1)), "always": (torch.int32, (-1,))})
+    _require_tensors(path, tensors, candidates=(torch.int32, 2), always=(torch.int32, 1))
     shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
     shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
     if notes.get("vocabulary") != _fingerprint(tokenizers):
