@@ -27,13 +27,12 @@ def drawn(page: Any) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_map_is_drawn_at_every_size(visit: Any, size: str, accessible: Any, picture: Any) -> None:
+def test_the_map_is_drawn_at_every_size(visit: Any, size: str, accessible: Any) -> None:
     page = visit("view=map", size)
     drawn(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0], "nothing sticks out"
     if size != "projector":
         accessible(page)
-    picture(page, f"map-{size}")
 
 
 def test_the_numbers_of_the_boxes_and_lanes_are_those_of_python(visit: Any, given: Question) -> None:
