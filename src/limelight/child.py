@@ -149,10 +149,10 @@ def _receive(pipe: Connection) -> Frame:
 # --- in the child ---
 
 
-def _named(function: str) -> Callable[..., Any]:
-    module, _, name = function.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+def _named(path: str) -> Callable[..., Any]:
+    module, _, name = path.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
 
 
 def end_with_parent() -> None:

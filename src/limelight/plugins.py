@@ -37,7 +37,7 @@ def load_plugins() -> None:
                 entry.load()
             except Exception as error:
                 raise UserError(
-                    f"the plugin {entry.name} ({entry.value}) cannot be imported: {_told(error)}"
+                    f"the plugin {entry.name} ({entry.value}) cannot be imported: {_fault(error)}"
                 ) from error
 
 
@@ -55,8 +55,8 @@ def load_plugin(file: str) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[path.stem]
-        raise UserError(f"{file}: the plugin cannot be imported: {_told(error)}") from error
+        raise UserError(f"{file}: the plugin cannot be imported: {_fault(error)}") from error
 
 
-def _told(error: Exception) -> str:
+def _fault(error: Exception) -> str:
     return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"

@@ -42,8 +42,8 @@ class Registry(Generic[Part]):
             raise UserError(f"unknown {self.kind} {name!r}; choose from {', '.join(self.parts)}, or name its --plugin")
         part = self.parts[name]
         if isinstance(part, str):
-            module, _, own = part.partition(":")
-            part = getattr(importlib.import_module(module), own)
+            module, _, attribute = part.partition(":")
+            part = getattr(importlib.import_module(module), attribute)
         return cast(Part, part)
 
 

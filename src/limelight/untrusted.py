@@ -89,5 +89,6 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return mapping
 
 
-def _refuse(fault: str, where: Any) -> None:
-    raise yaml.MarkedYAMLError(problem=fault, problem_mark=where.start_mark)
+def _refuse(fault: str, part: Any) -> None:
+    """Raise an error with the position of a part (an event or a node)."""
+    raise yaml.MarkedYAMLError(problem=fault, problem_mark=part.start_mark)
