@@ -34,8 +34,10 @@ from limelight.storage.layout import CONFIG, DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.glossary import Glossary, Term
 
-SWITCH = 1e-5
-"""Python's switch interval in seconds: the engine shares the interpreter lock with the thread that reads tasks."""
+SWITCH = 1e-3
+"""Python's switch interval in seconds: the engine shares the interpreter lock with the threads that read tasks and plan
+long texts. With ten microseconds, each of them works for so long at a time, and on a busy machine waits for its turn of
+the processor after that."""
 SENTENCE = "A dog runs to the house."
 LONG_SENTENCE = " ".join([SENTENCE[:-1]] * 20)
 """More tokens than the kernels for short sentences take."""
