@@ -17,9 +17,9 @@ Public signatures give full shapes, with these names only:
 | heads      | H      | attention heads                                                   |
 | kv_heads   |        | heads of keys and values, fewer where queries share them          |
 | head_size  |        | width of one head's queries and keys                              |
-| size       |        | width of one head's keys, or of its values                        |
+| size       |        | width of one head's keys, of its values, or of half a head        |
 | inner      |        | width of all heads, concatenated                                  |
-| query_size |        | width of queries, where it may differ from that of keys           |
+| query_size |        | width of queries, where it may differ from the width of keys      |
 | key_size   |        | width of prepared keys                                            |
 | value_size |        | width of values                                                   |
 | placed     |        | width of queries or keys, followed by their positions             |

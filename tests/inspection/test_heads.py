@@ -74,6 +74,6 @@ def test_mistakes_are_told(seed):
     ):
         with pytest.raises(UserError, match=message):
             with_heads(model, keep)
-    with pytest.raises(UserError, match="heads and layers are those of Transformers"):
+    with pytest.raises(UserError, match="heads and layers exist in Transformers"):
         with_heads(make_model(recurrent(), 9, 9), {"decoder.0.cross": [0.0]})
     assert head_counts(make_model(recurrent(), 9, 9)) == {"decoder.0.cross": 1}

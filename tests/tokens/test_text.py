@@ -67,7 +67,9 @@ def test_texts_of_whole_lines_can_be_encoded_one_by_one(kind: str, one: str, oth
 @pytest.mark.parametrize("kind", NORMALIZING)
 def test_the_vocabulary_of_a_translator_is_refused(kind: str) -> None:
     tokenizer = train(kind, reserved=())
-    with pytest.raises(UserError, match=r"no token <line>: it is that of a translator, and not made for plain text"):
+    with pytest.raises(
+        UserError, match=r"no token <line>: it belongs to a translator, and was not made for plain text"
+    ):
         encode_text(tokenizer, "a cat")
     with pytest.raises(UserError, match="no token <line>"):
         decode_text(tokenizer, [3])

@@ -85,13 +85,13 @@ def test_other_labels_get_a_last_layer_of_their_own(tmp_path: Path, capsys: pyte
     go(config, tmp_path / "run")
     again = config.model_copy(update={"begin_with": str(tmp_path / "run")})
     train(with_training(again, max_steps=1), tmp_path / "again")
-    assert "the labels are not those of" not in capsys.readouterr().err
+    assert "the labels differ from" not in capsys.readouterr().err
     for side, count, first in (("train", 67, 0), ("valid", 11, 500)):
         path = Path(write_labels(tmp_path / "text" / f"{side}.tsv", count, first))
         path.write_text(path.read_text().replace("night", "cold").replace("day", "warm"))
     train(with_training(again, max_steps=1, learning_rate=1e-12), tmp_path / "other")
     told = capsys.readouterr().err
-    assert f"the labels are not those of {tmp_path / 'run'}: the last layer begins with random weights" in told
+    assert f"the labels differ from the labels of {tmp_path / 'run'}: the last layer begins with random weights" in told
     assert "; new are output.bias, output.weight" in told
     lent, found = (load_model(tmp_path / name).model.state_dict() for name in ("run", "other"))
     assert (lent["output.weight"] - found["output.weight"]).abs().max() > 0.01
@@ -112,7 +112,7 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     card = (tmp_path / "second" / "README.md").read_text(encoding="utf-8")
     assert card == (tmp_path / "second" / "best" / "README.md").read_text(encoding="utf-8")
     own, first, imported = card.split("\n---\n")
-    assert f"| vocabulary | bpe, 91 ids, those of {tmp_path / 'first'} |" in own
+    assert f"| vocabulary | bpe, 91 ids, taken from {tmp_path / 'first'} |" in own
     assert f"| began with | {tmp_path / 'first'} (en -> de: a transformer translation model) |" in own
     assert "(opus-mt: imported from opus-mt) |" in first
     assert "license: CC-BY 4.0" in imported

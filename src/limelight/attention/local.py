@@ -49,7 +49,7 @@ class LocalPredictive(LocalMonotonic):
         return (last + 1) * self.position(torch.tanh(self.position_proj(queries))).sigmoid()
 
     def factors(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        asked, at = self.split(queries)
+        content, at = self.split(queries)
         places = self.split(prepared)[1].unsqueeze(-2)
-        centers = self.centers(asked, at.unsqueeze(-1), places.amax(dim=-1, keepdim=True))
+        centers = self.centers(content, at.unsqueeze(-1), places.amax(dim=-1, keepdim=True))
         return torch.exp(-2 * ((places - centers) / self.window) ** 2)  # sigma = D / 2

@@ -84,7 +84,7 @@ class Score(nn.Module, ABC):
 class PositionalScore(Score):
     """Base class of scores that see positions: `compare_at` instead of `compare`.
 
-    Positions count from 0. In cross-attention those of queries are target positions, those of keys source positions.
+    Positions count from 0. In cross-attention, queries have target positions, and keys have source positions.
     Queries and prepared keys carry their positions as two more components, so that they stay together in a cache.
     """
 
@@ -116,9 +116,9 @@ class PositionalScore(Score):
         return placed[..., :-2], high * DIGIT + low
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        asked, at = self.split(queries)
+        content, at = self.split(queries)
         keys, places = self.split(prepared)
-        return self.compare_at(asked, keys, at.unsqueeze(-1), places.unsqueeze(-2))
+        return self.compare_at(content, keys, at.unsqueeze(-1), places.unsqueeze(-2))
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         return self.compare(self.place(queries), self.place(self.prepare(keys)))
@@ -202,8 +202,8 @@ class Concat(Score):
         return nn.functional.linear(keys, self.mix.weight[:, self.query_size :], self.mix.bias)
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        asked = nn.functional.linear(queries, self.mix.weight[:, : self.query_size])
-        return self.energy(torch.tanh(asked.unsqueeze(-2) + prepared.unsqueeze(-3))).squeeze(-1)
+        projected = nn.functional.linear(queries, self.mix.weight[:, : self.query_size])
+        return self.energy(torch.tanh(projected.unsqueeze(-2) + prepared.unsqueeze(-3))).squeeze(-1)
 
 
 class NormalizedDot(Score):

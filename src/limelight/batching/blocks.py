@@ -38,16 +38,16 @@ class BlockStream(Stream):
         self.ids, self.block, self.seed = np.asarray(ids), block, seed
         self.predicted, self.rows = len(ids) - 1, max(1, tokens // block)
 
-    def _make(self, place: Position, draw: Draw) -> Chunk:
-        generator = np.random.default_rng([self.seed, place.epoch])
+    def _make(self, position: Position, draw: Draw) -> Chunk:
+        generator = np.random.default_rng([self.seed, position.epoch])
         offset = int(generator.integers(min(self.block, self.predicted - self.block + 1)))
         starts = offset + self.block * generator.permutation((self.predicted - offset) // self.block)
         ends = np.append(np.arange(0, len(starts), self.rows), len(starts))
         sizes = np.diff(ends) * self.block
         return Chunk(Ragged(starts, ends), sizes, sizes)
 
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        return _cut_blocks(self.ids, chunk.batches[place.batch], self.block)
+    def _batch(self, chunk: Chunk, position: Position) -> Batch:
+        return _cut_blocks(self.ids, chunk.batches[position.batch], self.block)
 
     def batches_per_epoch(self) -> float:
         return max(1.0, self.predicted / (self.block * self.rows))
@@ -59,11 +59,11 @@ def blocks_in_order(ids: np.ndarray, *, tokens: int, block: int) -> Iterator[Bat
     A remainder shorter than a block is a batch of one shorter row.
     """
     ids, rows = np.asarray(ids), max(1, tokens // block)
-    whole, rest = divmod(len(ids) - 1, block)
-    for first in range(0, whole, rows):
-        yield _cut_blocks(ids, block * np.arange(first, min(first + rows, whole)), block)
+    full, rest = divmod(len(ids) - 1, block)
+    for first in range(0, full, rows):
+        yield _cut_blocks(ids, block * np.arange(first, min(first + rows, full)), block)
     if rest:
-        yield make_blocks(ids[None, block * whole :])
+        yield make_blocks(ids[None, block * full :])
 
 
 def _cut_blocks(ids: np.ndarray, starts: np.ndarray, width: int) -> Batch:
@@ -131,16 +131,16 @@ class MaskedStream(Stream):
     def batches_per_epoch(self) -> float:
         return count_batches(self.lengths, self.lengths, tokens=self.tokens)
 
-    def _make(self, place: Position, draw: Draw) -> Chunk:
-        order = np.random.default_rng([self.seed, place.epoch]).permutation(len(self))
-        rows = order[place.chunk * self.chunk_rows :][: self.chunk_rows]
-        lengths, generator = self.lengths[rows], np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
+    def _make(self, position: Position, draw: Draw) -> Chunk:
+        order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
+        rows = order[position.chunk * self.chunk_rows :][: self.chunk_rows]
+        lengths, generator = self.lengths[rows], np.random.default_rng([self.seed, position.epoch, position.chunk + 1])
         return cut_chunk([lengths, lengths], self.chosen[rows], rows, tokens=self.tokens, generator=generator)
 
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        lines = self.lines.take(self.rows[chunk.items[chunk.batches[place.batch]]])
+    def _batch(self, chunk: Chunk, position: Position) -> Batch:
+        lines = self.lines.take(self.rows[chunk.items[chunk.batches[position.batch]]])
         ids, _ = pad_rows(lines.prefixed(begun([])), self.padding, end=END)
-        generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1, place.batch + 1])
+        generator = np.random.default_rng([self.seed, position.epoch, position.chunk + 1, position.batch + 1])
         return self.hide(ids.numpy(), generator)
 
     def hide(self, ids: np.ndarray, generator: np.random.Generator) -> Batch:

@@ -120,7 +120,9 @@ def varied_rows(
     fits = np.stack([side.lengths() < how.max_length for side in drawn])
     fits &= fits.all(axis=0) | unchanged  # texts that were changed together are replaced together
     rows = np.arange(len(chosen)) + len(chosen) * ~fits
-    return DrawnRows(*(Ragged.joined(both).take(some) for *both, some in zip(drawn, stored, rows, strict=True)))
+    return DrawnRows(
+        *(Ragged.joined(both).take(chosen_rows) for *both, chosen_rows in zip(drawn, stored, rows, strict=True))
+    )
 
 
 Part = tuple[np.ndarray, tuple[int, ...]]

@@ -43,9 +43,9 @@ class Ragged:
     @classmethod
     def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
         """The rows of several parts, one part after the other."""
-        some = list(parts)
-        values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in some])
-        return cls.of_lengths(values, np.concatenate([part.lengths() for part in some]))
+        ragged = list(parts)
+        values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in ragged])
+        return cls.of_lengths(values, np.concatenate([part.lengths() for part in ragged]))
 
     @classmethod
     def mapped(cls, path: Path, dtype: str) -> "Ragged":

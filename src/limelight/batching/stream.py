@@ -69,7 +69,7 @@ def cut_chunk(
     tokens: int,
     generator: np.random.Generator,
 ) -> Chunk:
-    """Cut items into batches; `lengths` and `target_tokens` are those of each item."""
+    """Cut items into batches; `lengths` and `target_tokens` have a number for each item."""
     cuts = cut_batches(*lengths, tokens=tokens, generator=generator)
     positions = [len(rows) * sum(int(side[rows].max()) for side in lengths) for rows in cuts]
     batches = Ragged.of(cuts)
@@ -101,11 +101,11 @@ class Stream(ABC):
         """Approximate number of batches per epoch."""
 
     @abstractmethod
-    def _make(self, place: Position, draw: Draw) -> Chunk:
+    def _make(self, position: Position, draw: Draw) -> Chunk:
         """Make the chunk that begins at a position."""
 
     @abstractmethod
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+    def _batch(self, chunk: Chunk, position: Position) -> Batch:
         """Make a batch of a chunk."""
 
     def _drawing(self) -> AbstractContextManager[Draw]:
@@ -120,10 +120,10 @@ class Stream(ABC):
         """
         stopping = Event()
 
-        def places(place: Position) -> Iterator[Position]:
+        def places(at: Position) -> Iterator[Position]:
             while True:
-                yield place
-                place = self._next_chunk(place)
+                yield at
+                at = self._next_chunk(at)
 
         with self._drawing() as drawn:
 
@@ -134,15 +134,15 @@ class Stream(ABC):
                     yield rows
 
             own = islice(places(replace(position, batch=0)), group.rank, None, group.size)
-            with closing(ahead(group.exchange(self._make(place, draw) for place in own))) as chunks:
+            with closing(ahead(group.exchange(self._make(chunk_start, draw) for chunk_start in own))) as chunks:
                 try:
                     for chunk in chunks:
                         last = len(chunk.batches) - 1
                         for number in range(position.batch, last + 1):
-                            here = replace(position, batch=number)
+                            current = replace(position, batch=number)
                             sizes = int(chunk.positions[number]), int(chunk.target_tokens[number])
-                            after = self._next_chunk(here) if number == last else replace(here, batch=number + 1)
-                            yield PlannedBatch(*sizes, partial(self._batch, chunk, here)), after
+                            after = self._next_chunk(current) if number == last else replace(current, batch=number + 1)
+                            yield PlannedBatch(*sizes, partial(self._batch, chunk, current)), after
                         position = self._next_chunk(position)
                 finally:
                     stopping.set()
@@ -155,9 +155,9 @@ class Stream(ABC):
                 if after.epoch:
                     return
 
-    def _next_chunk(self, place: Position) -> Position:
-        more = place.chunk + 1 < self.chunks
-        return Position(place.epoch, place.chunk + 1) if more else Position(place.epoch + 1)
+    def _next_chunk(self, position: Position) -> Position:
+        more = position.chunk + 1 < self.chunks
+        return Position(position.epoch, position.chunk + 1) if more else Position(position.epoch + 1)
 
 
 def ahead(items: Iterator[T]) -> Generator[T]:
@@ -202,8 +202,8 @@ class BatchStream(Stream):
         pairs, self.copies = 0, list[tuple[int, int]]()
         """How often an epoch has all pairs of each corpus, and the number of further pairs."""
         for view in views:
-            whole, rest = divmod(view.weight, 1)
-            self.copies.append((int(whole), round(rest * len(view.store))))
+            copies, rest = divmod(view.weight, 1)
+            self.copies.append((int(copies), round(rest * len(view.store))))
             pairs += self.copies[-1][0] * len(view.store) + self.copies[-1][1]
         self.chunks = -(-pairs // chunk_pairs)
         self._shuffled = -1, np.empty((0, 2), np.int64)
@@ -238,9 +238,9 @@ class BatchStream(Stream):
         draw = partial(varied_rows, self.views, self.tokenizers, self.drawing)
         return nullcontext(lambda parts: starmap(draw, parts))
 
-    def _make(self, place: Position, draw: Draw) -> Chunk:
-        rows = self._rows_at(place)
-        generator = np.random.default_rng([self.seed, place.epoch, place.chunk + 1])
+    def _make(self, position: Position, draw: Draw) -> Chunk:
+        rows = self._rows_at(position)
+        generator = np.random.default_rng([self.seed, position.epoch, position.chunk + 1])
         varies = self.drawing.varies
         parts = draw(self._parts(rows, generator)) if varies else [stored_rows(self.views, rows)]
         drawn = DrawnRows(*(Ragged.joined(side).narrow() for side in zip(*parts, strict=True)))
@@ -248,18 +248,18 @@ class BatchStream(Stream):
         target_tokens = lengths[1] - 1 + self.target_ends
         return cut_chunk(lengths, target_tokens, drawn, tokens=self.tokens, generator=generator)
 
-    def _rows_at(self, place: Position) -> np.ndarray:
+    def _rows_at(self, position: Position) -> np.ndarray:
         """(pairs, 2) view and row of each pair of a chunk. An epoch is shuffled once for all its chunks, as this takes
         seconds for millions of pairs: whole copies for the integer part of a weight, a random part for the rest."""
-        if self._shuffled[0] != place.epoch:
-            generator = np.random.default_rng([self.seed, place.epoch])
+        if self._shuffled[0] != position.epoch:
+            generator = np.random.default_rng([self.seed, position.epoch])
             parts = []
             for number, (view, (copies, rest)) in enumerate(zip(self.views, self.copies, strict=True)):
-                some = generator.permutation(len(view.store))[:rest]
-                rows = np.concatenate([np.tile(np.arange(len(view.store)), copies), some])
+                drawn = generator.permutation(len(view.store))[:rest]
+                rows = np.concatenate([np.tile(np.arange(len(view.store)), copies), drawn])
                 parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
-            self._shuffled = place.epoch, generator.permutation(np.concatenate(parts).astype(np.int64))
-        first = place.chunk * self.chunk_pairs
+            self._shuffled = position.epoch, generator.permutation(np.concatenate(parts).astype(np.int64))
+        first = position.chunk * self.chunk_pairs
         return self._shuffled[1][first : first + self.chunk_pairs]
 
     def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
@@ -267,10 +267,10 @@ class BatchStream(Stream):
         for first in range(0, len(rows), DRAWN_PAIRS):
             yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(2))
 
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
+    def _batch(self, chunk: Chunk, position: Position) -> Batch:
         padding = self.tokenizers.target.padding
         return make_batch(
-            *chunk.items.take(chunk.batches[place.batch]),
+            *chunk.items.take(chunk.batches[position.batch]),
             start=padding,
             end=END,
             source_padding=self.tokenizers.source.padding,
@@ -283,6 +283,6 @@ class LabelStream(BatchStream):
 
     target_ends = 0
 
-    def _batch(self, chunk: Chunk, place: Position) -> Batch:
-        texts, labels = chunk.items.take(chunk.batches[place.batch])
+    def _batch(self, chunk: Chunk, position: Position) -> Batch:
+        texts, labels = chunk.items.take(chunk.batches[position.batch])
         return label_batch(texts, labels.values, padding=self.tokenizers.source.padding)

@@ -193,7 +193,7 @@ def translate_corpus(job: Job) -> None:
     from limelight.screen import Display
 
     output = job.output or ""
-    if not job.inputs or not output or Path(output).is_file():
+    if not job.inputs or not output or "://" in output or Path(output).is_file():
         raise UserError(
             f"{counted(len(job.inputs or ()), 'input')} and -o {output or '(none)'}: many files need inputs (files "
             "or folders) and a folder for their translations, -o OUT/; a text of several words is written in quotes"

@@ -55,20 +55,24 @@ class Allocation:
         are the ascending ids of the columns; None if the columns are the ids.
         """
         candidates = self._candidates(log_probabilities, before, ids)
-        possible = [each for each in candidates if each.ends or (room > 0 and each.needs.least < room)]
+        possible = [
+            candidate for candidate in candidates if candidate.ends or (room > 0 and candidate.needs.least < room)
+        ]
         if room > 0 and not possible:  # rules permit only the end
             possible = self._endings(log_probabilities, before, ids)
         chosen = self._shared_out(possible)
         ending = [possible[index] for index in chosen if possible[index].ends]
-        others = [each for each in possible if not each.ends]
+        others = [candidate for candidate in possible if not candidate.ends]
         going_on = [others[index] for index in self._shared_out(others)]
-        sure = [each for each in others if each.needs.most < room]
-        if sure and not any(each.needs.most < room for each in going_on):
+        sure = [candidate for candidate in others if candidate.needs.most < room]
+        if sure and not any(candidate.needs.most < room for candidate in going_on):
             going_on[-1] = sure[0]
         going_on.sort(key=_rank)
         if going_on:
-            self.needs = [each.needs for each in going_on] + [self._progress.begin] * (self.width - len(going_on))
-        rows = [(each.gained, each.parent, each.column) for each in ending + going_on]
+            self.needs = [candidate.needs for candidate in going_on] + [self._progress.begin] * (
+                self.width - len(going_on)
+            )
+        rows = [(candidate.gained, candidate.parent, candidate.column) for candidate in ending + going_on]
         gained, parents, columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         return gained, parents.astype(np.int64), columns.astype(np.int64)
 
@@ -101,16 +105,16 @@ class Allocation:
         """The end of each hypothesis for which it is possible, whatever phrases it lacks."""
         column = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
         gained = numbers(log_probabilities[:, column]).tolist()
-        each = zip(gained, before.tolist(), self.needs, strict=False)
-        ends = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(each)]
+        rows = zip(gained, before.tolist(), self.needs, strict=False)
+        ends = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(rows)]
         return sorted((end for end in ends if end.score > -np.inf), key=_rank)
 
     def _shared_out(self, candidates: Sequence[Candidate]) -> list[int]:
         """Indices of the chosen candidates: the share of each bank, the most complete bank first, then the best of the
         rest."""
         banks: dict[int, list[int]] = {}
-        for index, each in enumerate(candidates):
-            banks.setdefault(each.needs.missing, []).append(index)
+        for index, candidate in enumerate(candidates):
+            banks.setdefault(candidate.needs.missing, []).append(index)
         share = max(1, self.width // self._banks)
         chosen = list[int]()
         for missing in sorted(banks):

@@ -107,19 +107,21 @@ class Progress:
         """The needs after one more token."""
         if (states, token) not in self._known:
             pairs = zip(self._automata, states, strict=True)
-            self._known[states, token] = self._needs(tuple(each.after(state, token) for each, state in pairs))
+            self._known[states, token] = self._needs(tuple(automaton.after(state, token) for automaton, state in pairs))
         return self._known[states, token]
 
     def wanted(self, states: States) -> set[int]:
         """Tokens that continue or begin a phrase."""
         pairs = zip(self._automata, states, strict=True)
-        return {token for each, state in pairs if state is not None for token in each.wanted[state]}
+        return {token for automaton, state in pairs if state is not None for token in automaton.wanted[state]}
 
     def _needs(self, states: States) -> Needs:
-        unmet = [(each, state) for each, state in zip(self._automata, states, strict=True) if state is not None]
-        missing = [each.needed[state] for each, state in unmet]
-        whole = [each.needed[()] for each, _ in unmet]
+        unmet = [
+            (automaton, state) for automaton, state in zip(self._automata, states, strict=True) if state is not None
+        ]
+        missing = [automaton.needed[state] for automaton, state in unmet]
+        lengths = [automaton.needed[()] for automaton, _ in unmet]
         # Either a phrase that is begun is completed first, then all others, or all start again.
-        begun = [sum(whole) - all_of_it + left for all_of_it, left in zip(whole, missing, strict=True) if left]
-        restarted = sum(all_of_it for all_of_it, left in zip(whole, missing, strict=True) if left)
+        begun = [sum(lengths) - all_of_it + left for all_of_it, left in zip(lengths, missing, strict=True) if left]
+        restarted = sum(all_of_it for all_of_it, left in zip(lengths, missing, strict=True) if left)
         return Needs(states, sum(missing), max(missing, default=0), min([restarted, *begun]))

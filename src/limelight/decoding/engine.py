@@ -362,8 +362,8 @@ class Engine:
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
         """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
         is decided or unknown. With a beam wider than 1 its tokens may change from step to step."""
-        found = self._find(number)
-        return None if found is None else found[0].search.partial(found[1], since)
+        location = self._find(number)
+        return None if location is None else location[0].search.partial(location[1], since)
 
     def _find(self, number: int) -> tuple[Lane, int] | None:
         """The lane and the slot of an active request."""
@@ -399,14 +399,14 @@ class Engine:
         chosen = {entry.id for entry in taken}
         self._plain = deque(entry for entry in self._plain if entry.id not in chosen)
         try:
-            found = self.model.search([_query(entry.request, self._is_byte) for entry in taken])
+            searched = self.model.search([_query(entry.request, self._is_byte) for entry in taken])
         except Exception as error:
             return [Outcome(entry.id, [], error) for entry in taken]
-        left = [entry for entry, paths in zip(taken, found, strict=True) if paths is None]
+        left = [entry for entry, paths in zip(taken, searched, strict=True) if paths is None]
         self._waiting.extendleft(reversed(left))
         return [
             Outcome(entry.id, [_hypothesis(path, entry.request) for path in paths])
-            for entry, paths in zip(taken, found, strict=True)
+            for entry, paths in zip(taken, searched, strict=True)
             if paths is not None
         ]
 

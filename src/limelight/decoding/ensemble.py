@@ -37,8 +37,8 @@ class EnsembleState(State):
 class Ensemble(Seq2Seq):
     """p(y_t | y_<t, x) = mean over the members of their p(y_t | y_<t, x).
 
-    Members may be of any kind and size but share their vocabularies. Features are those of all members side by side;
-    `project` gives logarithms of probabilities, which are logits that happen to be normalized.
+    Members may be of any kind and size but share their vocabularies. Features are the features of all members side by
+    side; `project` gives logarithms of probabilities, which are logits that happen to be normalized.
     """
 
     def __init__(self, members: Sequence[Seq2Seq]) -> None:
@@ -70,7 +70,7 @@ class Ensemble(Seq2Seq):
         return self._joined(features), EnsembleState(states)
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
-        """Features of all target positions, those of the members side by side."""
+        """Features of all target positions, with the members side by side."""
         return self._joined([member(batch) for member in self._each()])
 
     def _joined(self, features: Sequence[Tensor]) -> Float[Tensor, "... features"]:
@@ -80,8 +80,8 @@ class Ensemble(Seq2Seq):
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """log mean_m softmax(logits_m), computed in log space so that small probabilities stay precise."""
         parts = zip(self._each(), features.split(self.widths, dim=-1), strict=True)
-        each = torch.stack([in_full(member.project(part)).log_softmax(dim=-1) for member, part in parts])
-        return each.logsumexp(dim=0) - math.log(len(self.members))
+        logarithms = torch.stack([in_full(member.project(part)).log_softmax(dim=-1) for member, part in parts])
+        return logarithms.logsumexp(dim=0) - math.log(len(self.members))
 
     def _each(self) -> list[Seq2Seq]:
         return cast(list[Seq2Seq], list(self.members))

@@ -139,20 +139,20 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
     names = list(dict.fromkeys([*SearchOptions.__annotations__, *RULES]))
     if unknown := sorted(set(options) - set(names)):
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    sampling, n_best = given.pop("sampling", None), given.pop("n_best", 1)
-    rules = tuple((name, given.pop(name)) for name in RULES if name in given)
-    filled = _filled_in(config, given)
-    if n_best > 1 and "prune" in given and sampling is None:
+    named: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    sampling, n_best = named.pop("sampling", None), named.pop("n_best", 1)
+    rules = tuple((name, named.pop(name)) for name in RULES if name in named)
+    filled = _filled_in(config, named)
+    if n_best > 1 and "prune" in named and sampling is None:
         raise UserError(
-            f"prune={given['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
+            f"prune={named['prune']:g} and n_best={n_best} exclude each other: pruning keeps only what can become "
             "the best translation; leave prune out"
         )
-    for name in given if sampling is not None else ():
-        if name in OF_THE_BEAM and (name, given[name]) != ("beam_size", 1):
-            raise UserError(f"{name}={given[name]} and sampling exclude each other: either search or sample")
+    for name in named if sampling is not None else ():
+        if name in OF_THE_BEAM and (name, named[name]) != ("beam_size", 1):
+            raise UserError(f"{name}={named[name]} and sampling exclude each other: either search or sample")
     width = 1 if sampling is not None else filled.beam_size
-    if sampling is None and "beam_size" not in given:
+    if sampling is None and "beam_size" not in named:
         width = max(width, n_best)
     coverage = filled.coverage_penalty if width > 1 else 0.0
     return SearchSettings(
@@ -166,10 +166,10 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
     )
 
 
-def _filled_in(config: DecodingConfig, given: dict[str, Any]) -> DecodingConfig:
+def _filled_in(config: DecodingConfig, named: dict[str, Any]) -> DecodingConfig:
     """The configuration with the given options, validated by its bounds."""
     try:
-        return DecodingConfig.model_validate({**config.model_dump(), **given})
+        return DecodingConfig.model_validate({**config.model_dump(), **named})
     except ValidationError as error:
         fault = error.errors()[0]
         key, words = BOUNDS.get(fault["type"], ("", ""))

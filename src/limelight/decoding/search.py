@@ -161,8 +161,8 @@ class Search:
 
     def active(self) -> Active:
         """The active hypotheses."""
-        there = np.maximum((self.log_probabilities > -np.inf).sum(axis=1), 1)
-        return Active(there * self.open)
+        counts = np.maximum((self.log_probabilities > -np.inf).sum(axis=1), 1)
+        return Active(counts * self.open)
 
     def advance(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
@@ -188,8 +188,8 @@ class Search:
             # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
             scores[ends] = -np.inf
             order = np.argsort(ends, axis=1, kind="stable")  # (4)
-            parents, tokens, scores = (_chosen(each, order) for each in (parents, tokens, scores))
-        chosen, tokens, scores = (each[:, : self.width] for each in (parents, tokens, scores))
+            parents, tokens, scores = (_chosen(values, order) for values in (parents, tokens, scores))
+        chosen, tokens, scores = (values[:, : self.width] for values in (parents, tokens, scores))
         at_limit = self.positions[slots] == self.limits[slots]  # these may end but not continue
         goes_on = ~at_limit
         self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
@@ -218,8 +218,8 @@ class Search:
                 own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
                 room, listed = int(self.limits[slot] - self.positions[slot]), None if ids is None else ids[slot]
                 _put(result, slot, allocation.choose(own, self.log_probabilities[slot, : len(own)], room, listed))
-        for how, some in alike.items():
-            self._draw(log_probabilities, active, how, some, result)
+        for how, drawn in alike.items():
+            self._draw(log_probabilities, active, how, drawn, result)
         return result
 
     def _find_best(self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, result: Continuations) -> None:
@@ -230,31 +230,35 @@ class Search:
             result[0][rows, :1], result[2][rows, :1] = _first_maximum(log_probabilities)
             return
         gained, columns = self._best_of_rows(log_probabilities, min(2 * self.width + 1, log_probabilities.shape[1]))
-        batch, each = len(self.open), gained.shape[1]
+        batch, per_row = len(self.open), gained.shape[1]
         hypotheses = np.arange(len(rows)) - active.firsts[rows]
         before = self.log_probabilities[rows, hypotheses].astype(gained.dtype)
-        size = batch, self.width, each
+        size = batch, self.width, per_row
         sums, singly, tokens = np.full(size, -np.inf, gained.dtype), np.full(size, -np.inf), np.zeros(size, np.int64)
         sums[rows, hypotheses] = np.nan_to_num(gained + before[:, None], nan=np.inf, neginf=-np.inf)  # NaN is first
         singly[rows, hypotheses], tokens[rows, hypotheses] = gained, columns
         best = np.argsort(-sums.reshape(batch, -1), axis=1, kind="stable")[:, : 2 * self.width]
         there = slice(best.shape[1])
-        result[0][:, there], result[1][:, there] = _chosen(singly.reshape(batch, -1), best), best // each
+        result[0][:, there], result[1][:, there] = _chosen(singly.reshape(batch, -1), best), best // per_row
         result[2][:, there] = _chosen(tokens.reshape(batch, -1), best)
 
-    def _best_of_rows(self, log_probabilities: Tensor, each: int) -> tuple[npt.NDArray[Any], Integers]:
+    def _best_of_rows(self, log_probabilities: Tensor, per_row: int) -> tuple[npt.NDArray[Any], Integers]:
         """The best tokens of each hypothesis and their columns; among equal ones the lower column first.
 
         One more than the beam size is enough: if all active hypotheses came from one, the additional token could be its
         end. torch selects arbitrarily among equal ones, so more are taken, and sorted here; where even they may not
         suffice, `top_logits_with_ties` decides.
         """
-        gained, columns = _on_the_host(Top(*log_probabilities.topk(each, dim=1)))
+        gained, columns = _on_the_host(Top(*log_probabilities.topk(per_row, dim=1)))
         least = gained[:, -1]
-        tied = (gained[:, min(self.width, each - 1)] == least) & (least > -np.inf) & (each < log_probabilities.shape[1])
+        tied = (
+            (gained[:, min(self.width, per_row - 1)] == least)
+            & (least > -np.inf)
+            & (per_row < log_probabilities.shape[1])
+        )
         if tied.any():
             own = log_probabilities[torch.from_numpy(tied).to(log_probabilities.device)]
-            gained[tied], columns[tied] = _on_the_host(top_logits_with_ties(own, each))
+            gained[tied], columns[tied] = _on_the_host(top_logits_with_ties(own, per_row))
         order = np.lexsort((columns, -gained), axis=1)
         return _chosen(gained, order), _chosen(columns, order)
 
@@ -333,10 +337,10 @@ class Search:
         asked for. Samples are sorted by their scores alone."""
         settings = self.slots[slot].request.settings
         active = [self._active(slot, rank) for rank in self._ranks(slot)]
-        found = self.slots[slot].finished + [other for other in active if other.score > -np.inf]
+        hypotheses = self.slots[slot].finished + [other for other in active if other.score > -np.inf]
         if settings.sampling is not None:
-            return sorted(found, key=lambda hypothesis: -hypothesis.score)
-        return found[: settings.kept] or active[:1]
+            return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
+        return hypotheses[: settings.kept] or active[:1]
 
     def _ranks(self, slot: int) -> Sequence[int]:
         """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
@@ -374,7 +378,7 @@ class Search:
     def restrict(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> None:
-        """Change the log-probabilities in place: those of forbidden tokens to -inf, as the forced tokens and the rules
+        """Change the log-probabilities in place: forbidden tokens get -inf, as the forced tokens and the rules
         of a request and valid UTF-8 say, and those that rules make less probable. `ids` as for `advance`."""
         special = [slot for slot in self.open.nonzero()[0].tolist() if self._is_special(slot)]
         if self.utf8 is not None:
@@ -403,8 +407,8 @@ class Search:
         log_probabilities[torch.from_numpy(at[0]).to(device), torch.from_numpy(at[1]).to(device)] = -torch.inf
 
     def _follow_rules(self, slot: int, own: Float[Tensor, "rows vocab"], ids: Integers | None) -> None:
-        """Apply the rules of a request and that of UTF-8, or force a token. A hypothesis without permitted tokens, as a
-        shortlist may lack them, ends."""
+        """Apply the rules of a request and the rule of UTF-8, or force a token. A hypothesis without permitted tokens,
+        as a shortlist may lack them, ends."""
         request, position = self.slots[slot].request, int(self.positions[slot])
         tokens, factors = self.tokens[slot, : len(own), :position], np.ones((len(own), self.classes))
         if position < len(request.prefix):
@@ -459,9 +463,9 @@ def _chosen(values: npt.NDArray[Any], indices: Integers) -> Any:
 
 def _put(result: Continuations, slot: int, continuations: Sequence[npt.NDArray[Any]]) -> None:
     """The continuations of one request in the result."""
-    for values, some, nothing in zip(result, continuations, (-np.inf, 0, 0), strict=True):
+    for values, row, nothing in zip(result, continuations, (-np.inf, 0, 0), strict=True):
         values[slot] = nothing
-        values[slot, : len(some)] = some
+        values[slot, : len(row)] = row
 
 
 def _first_maximum(log_probabilities: Tensor) -> tuple[npt.NDArray[Any], Integers]:

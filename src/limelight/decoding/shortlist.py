@@ -2,7 +2,7 @@
 
 The table (`storage/tables.py`) has the most probable target tokens of each source token, and tokens that are always
 included. Each sentence has its own list. The union of all lists is projected once; for a sentence, tokens outside its
-own list get -inf. Probabilities are those of the softmax over a sentence's own list.
+own list get -inf. Probabilities are a softmax over the sentence's own list.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ VECTOR = 64
 
 
 class Output(NamedTuple):
-    """The projection of features to logits; with shortlists, those of the slots, padded to one length."""
+    """The projection of features to logits; with shortlists, the lists of the slots, padded to one length."""
 
     project: Callable[[Tensor], Tensor]
     ids: Integers | None = None

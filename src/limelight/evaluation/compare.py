@@ -33,7 +33,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A source with both translations; `difference` is chrF2 of the second minus that of the first."""
+    """A source with both translations; `difference` is chrF2 of the second minus chrF2 of the first."""
 
     place: str
     source: str
@@ -58,12 +58,15 @@ class Comparison(Figures):
         """Metric, both scores with their intervals, difference, and p-value."""
         return [
             (
-                each.metric,
-                *(f"{score:.2f} ± {half:.2f}" for score, half in zip(each.scores, each.intervals, strict=True)),
-                f"{each.scores[1] - each.scores[0]:+.2f}",
-                f"{each.p:.4f}",
+                difference.metric,
+                *(
+                    f"{score:.2f} ± {half:.2f}"
+                    for score, half in zip(difference.scores, difference.intervals, strict=True)
+                ),
+                f"{difference.scores[1] - difference.scores[0]:+.2f}",
+                f"{difference.p:.4f}",
             )
-            for each in self.differences
+            for difference in self.differences
         ]
 
     def table(self) -> str:
@@ -74,7 +77,7 @@ class Comparison(Figures):
         for one in self.sentences:
             lines += ["", f"{one.place}: chrF2 {one.difference:+.1f}: {one.source}", f"  reference {one.reference}"]
             lines += [f"  {name}         {text}" for name, text in zip("AB", one.translations, strict=True)]
-        return "\n".join([*lines, "", *(each.signature for each in self.differences)])
+        return "\n".join([*lines, "", *(difference.signature for difference in self.differences)])
 
 
 def compare(
@@ -87,8 +90,8 @@ def compare(
     """Compare two translations of the sources of `pairs` against their targets, by sacreBLEU's paired bootstrap.
 
     A p-value says how often a difference of this size or more would be seen by chance if the systems were equally good.
-    `tokenize` is BLEU's, by default that of `choose_tokenization`. Raises `UserError` if there are no pairs, or another
-    number of translations.
+    `tokenize` is BLEU's, by default chosen by `choose_tokenization`. Raises `UserError` if there are no pairs, or
+    another number of translations.
     """
     if not pairs:
         raise UserError("there is nothing to compare: the test set has no pairs")

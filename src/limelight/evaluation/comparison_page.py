@@ -22,7 +22,9 @@ code { overflow-wrap: anywhere; }
 def comparison_page(comparison: Comparison) -> str:
     """The page, without scripts. Words that only one of the two translations has are marked."""
     title = escape(f"{comparison.names[0]} and {comparison.names[1]}")
-    signatures = "".join(f"<p><code>{escape(each.signature)}</code></p>\n" for each in comparison.differences)
+    signatures = "".join(
+        f"<p><code>{escape(difference.signature)}</code></p>\n" for difference in comparison.differences
+    )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"

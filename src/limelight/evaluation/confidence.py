@@ -67,16 +67,18 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
             "and as many other ones; calibrate on other text"
         )
     chosen = {"": every} | {
-        name: each for name, each in examples.items() if len(each.good) >= MIN_OF_DIRECTION and each.has_both()
+        name: of_direction
+        for name, of_direction in examples.items()
+        if len(of_direction.good) >= MIN_OF_DIRECTION and of_direction.has_both()
     }
-    return Confidence(sentence={name: fit_logistic(*each) for name, each in chosen.items()})
+    return Confidence(sentence={name: fit_logistic(*of_direction) for name, of_direction in chosen.items()})
 
 
 def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Examples]) -> dict[str, float]:
     """The expected calibration error for each direction and, as "all", for all of them."""
     rated = {
-        direction: list(zip(confidence.of(direction).probabilities(some.features), some.good, strict=True))
-        for direction, some in by_direction.items()
+        direction: list(zip(confidence.of(direction).probabilities(examples.features), examples.good, strict=True))
+        for direction, examples in by_direction.items()
     }
     rated["all"] = list(chain(*rated.values()))
     return {direction: expected_calibration_error(pairs) for direction, pairs in rated.items()}
@@ -92,11 +94,11 @@ def examples_of(
     prepared = translator.prepare(
         [pair.source for pair in chosen], source_lang=source_lang, target_lang=target_lang, n_best=1
     )
-    kept = [(pair, each) for pair, each in zip(chosen, prepared, strict=True) if each.request is not None]
-    hypotheses = translator.decode([each.request for _, each in kept if each.request is not None])
+    kept = [(pair, sentence) for pair, sentence in zip(chosen, prepared, strict=True) if sentence.request is not None]
+    hypotheses = translator.decode([sentence.request for _, sentence in kept if sentence.request is not None])
     chrf, examples = CHRF(), Examples([], [])
-    for (pair, each), best in zip(kept, hypotheses, strict=True):
-        text = translator.finish(each, best).text
+    for (pair, sentence), best in zip(kept, hypotheses, strict=True):
+        text = translator.finish(sentence, best).text
         examples.features.append(features_of(translator.tokenizers.target, pair.source, text, best[0]))
         examples.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
     return examples

@@ -95,7 +95,7 @@ def evaluate(
 
     `tokenize` is BLEU's, see `corpus_bleu`; by default `choose_tokenization` chooses it. `metrics` are names of
     `find_metric`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction`
-    is one of those of a model that has several. `options` are those of `translate`, with its defaults.
+    is one of the directions of a model that has several. `options` are the options of `translate`, with its defaults.
 
     Raises `UserError` if there is nothing to evaluate.
     """
@@ -106,10 +106,10 @@ def evaluate(
     bleu_metric(tokenize)  # raises before any work
     further = {name: find_metric(name) for name in metrics}
     source_lang, target_lang = direction or ("", "")
-    asked: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **options}
-    settings = translator.options(**asked)
+    search_options: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **options}
+    settings = translator.options(**search_options)
     start = time.perf_counter()
-    translations = translator.translate(sources, **asked)
+    translations = translator.translate(sources, **search_options)
     seconds = time.perf_counter() - start
     texts = tuple(translation.text for translation in translations)
     scores = score_pairs(translator, pairs, source_lang=source_lang, target_lang=target_lang)
@@ -140,11 +140,12 @@ def evaluate_directions(
 ) -> "Evaluation | DirectionsEvaluation":
     """`evaluate` the pairs of each direction; None is the only one of a model."""
     evaluations = {
-        direction: evaluate(translator, some, direction=direction, **how) for direction, some in pairs.items()
+        direction: evaluate(translator, of_direction, direction=direction, **how)
+        for direction, of_direction in pairs.items()
     }
     if len(evaluations) == 1:
         return next(iter(evaluations.values()))
-    return DirectionsEvaluation({str(direction): each for direction, each in evaluations.items()})
+    return DirectionsEvaluation({str(direction): evaluation for direction, evaluation in evaluations.items()})
 
 
 @dataclass(frozen=True)
@@ -158,26 +159,31 @@ class DirectionsEvaluation(Figures):
     def mean(self) -> dict[str, float]:
         """The unweighted means over the directions. A mean of BLEU scores with different tokenizations can compare
         models, but is not a score to report."""
-        rows = [each.to_dict() for each in self.directions.values()]
+        rows = [evaluation.to_dict() for evaluation in self.directions.values()]
         names = ("bleu", "chrf", "perplexity")
         return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in names}
 
     @property
     def translations(self) -> tuple[str, ...]:
         """The translations of all directions, one direction after another."""
-        return tuple(text for each in self.directions.values() for text in each.translations)
+        return tuple(text for evaluation in self.directions.values() for text in evaluation.translations)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values: `mean`, and `directions` with the values of each evaluation."""
-        return {"mean": self.mean, "directions": {name: each.to_dict() for name, each in self.directions.items()}}
+        return {
+            "mean": self.mean,
+            "directions": {name: evaluation.to_dict() for name, evaluation in self.directions.items()},
+        }
 
     def table(self) -> str:
         """A table with a line for each direction and one for the mean, and the signatures."""
         lines = [f"{'direction':11}{'sentences':>10}{'BLEU':>8}{'chrF2':>8}{'perplexity':>12}"]
-        for name, each in self.directions.items():
-            figures = f"{each.bleu.score:8.2f}{each.chrf.score:8.2f}{each.perplexity:12.2f}"
-            lines.append(f"{name:11}{each.sentences:>10,}{figures}")
+        for name, evaluation in self.directions.items():
+            figures = f"{evaluation.bleu.score:8.2f}{evaluation.chrf.score:8.2f}{evaluation.perplexity:12.2f}"
+            lines.append(f"{name:11}{evaluation.sentences:>10,}{figures}")
         mean = self.mean
         lines.append(f"{'mean':11}{'':10}{mean['bleu']:8.2f}{mean['chrf']:8.2f}{mean['perplexity']:12.2f}")
-        signatures = [metric.signature for each in self.directions.values() for metric in (each.bleu, each.chrf)]
+        signatures = [
+            metric.signature for evaluation in self.directions.values() for metric in (evaluation.bleu, evaluation.chrf)
+        ]
         return "\n".join([*lines, "", *dict.fromkeys(signatures)])

@@ -57,10 +57,10 @@ class HeadStudy(Figures):
     def stored_roles(self) -> Roles:
         """The clearest role of each head, as a model folder keeps them."""
         roles: dict[str, list[Role]] = {}
-        for each in self.heads:
-            name, value = each.role
-            deviation = each.roles["spread" if name == "focused" else name].deviation
-            roles.setdefault(each.head.attention, []).append(Role(name, round(value, 4), round(deviation, 4)))
+        for head in self.heads:
+            name, value = head.role
+            deviation = head.roles["spread" if name == "focused" else name].deviation
+            roles.setdefault(head.head.attention, []).append(Role(name, round(value, 4), round(deviation, 4)))
         return Roles(sentences=self.provenance["sentences"], attentions=roles)
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,19 +69,19 @@ class HeadStudy(Figures):
             "format": FORMAT,
             "version": VERSION,
             "loss": self.loss,
-            "heads": [each.to_dict() for each in self.heads],
+            "heads": [head.to_dict() for head in self.heads],
             "provenance": dict(self.provenance),
         }
 
     def table(self) -> str:
         """The figures as text: heads from the most needed to the least."""
         rows = [["head", "role", "loss without it"]]
-        for each in sorted(self.heads, key=lambda one: -one.removal.mean):
-            name, value = each.role
-            spread = f" ± {each.roles[name].deviation:.2f}" if name in each.roles else ""
-            removal = f"{each.removal.mean:+.4f} ± {each.removal.error:.4f}"
-            rows.append([str(each.head), f"{TEXTS[name]} {value:.2f}{spread}", removal])
-        whole = f"loss of the whole model: {self.loss:.4f} nats per target token"
+        for head in sorted(self.heads, key=lambda one: -one.removal.mean):
+            name, value = head.role
+            spread = f" ± {head.roles[name].deviation:.2f}" if name in head.roles else ""
+            removal = f"{head.removal.mean:+.4f} ± {head.removal.error:.4f}"
+            rows.append([str(head.head), f"{TEXTS[name]} {value:.2f}{spread}", removal])
+        heading = f"loss of the whole model: {self.loss:.4f} nats per target token"
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([whole, "", *lines])
+        return "\n".join([heading, "", *lines])

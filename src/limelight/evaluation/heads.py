@@ -75,10 +75,13 @@ def study_heads(
     before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
         show(count, len(heads))
-        roles = {name: Mean(float(np.mean(some)), float(np.std(some))) for name, some in values[str(head)].items()}
+        roles = {
+            name: Mean(float(np.mean(measured)), float(np.std(measured)))
+            for name, measured in values[str(head)].items()
+        }
         change = change_of(sentence_losses(model, corpus, removed=[head]), before, tokens)
         figures.append(HeadFigures(head, roles, change))
-    test = [pair for some in pairs.values() for pair in some]
+    test = [pair for measured in pairs.values() for pair in measured]
     return HeadStudy(
         loss=float(before.sum() / tokens.sum()),
         heads=tuple(figures),
@@ -86,11 +89,11 @@ def study_heads(
     )
 
 
-def _choose(translator: Translator, given: Groups, most: int) -> list[_Sentence]:
+def _choose(translator: Translator, groups: Groups, most: int) -> list[_Sentence]:
     """Pairs that are short enough, spread evenly over all."""
-    every = [(direction, pair) for direction, some in given.items() for pair in some]
+    every = [(direction, pair) for direction, of_direction in groups.items() for pair in of_direction]
     longest = min(MAX_TOKENS, (longest_sequence(translator.model) or MAX_TOKENS + 1) - 1)
-    tokenizers = {direction: translator.towards(direction) for direction in given}
+    tokenizers = {direction: translator.towards(direction) for direction in groups}
     rows = []
     for direction, pair in every[:: max(1, len(every) // most)][:most]:
         sides = tokenizers[direction]
@@ -105,8 +108,10 @@ def _choose(translator: Translator, given: Groups, most: int) -> list[_Sentence]
 def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> Values:
     """The numbers of each role of each head, sentence by sentence."""
     model, values = translator.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
-    frequencies = Counter(token for each in sentences for token in each.source)
-    for rows in batches_of(model, [each.source for each in sentences], [each.target for each in sentences]):
+    frequencies = Counter(token for sentence in sentences for token in sentence.source)
+    for rows in batches_of(
+        model, [sentence.source for sentence in sentences], [sentence.target for sentence in sentences]
+    ):
         with eval_mode(model), probe(model, weights=True) as seen:
             model(rows.batch)
         weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}

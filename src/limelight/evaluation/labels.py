@@ -40,25 +40,25 @@ class LabelScores:
     """Number of texts by true label (rows) and predicted label (columns), in the order of `by_label`."""
 
 
-def score_labels(labels: Sequence[str], truth: Sequence[int], given: Sequence[int]) -> LabelScores:
+def score_labels(labels: Sequence[str], truth: Sequence[int], predicted: Sequence[int]) -> LabelScores:
     """Compare true and predicted indices of labels."""
     confusion = np.zeros((len(labels), len(labels)), dtype=np.int64)
-    np.add.at(confusion, (np.asarray(truth), np.asarray(given)), 1)
-    right, there, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-    precision, recall = _share(right, said), _share(right, there)
-    f1 = _share(2 * right, there + said)  # 2PR / (P + R) in terms of counts
-    known = (there + said) > 0
-    columns = (labels, precision.tolist(), recall.tolist(), f1.tolist(), there.tolist())
+    np.add.at(confusion, (np.asarray(truth), np.asarray(predicted)), 1)
+    right, support, predictions = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+    precision, recall = _share(right, predictions), _share(right, support)
+    f1 = _share(2 * right, support + predictions)  # 2PR / (P + R) in terms of counts
+    known = (support + predictions) > 0
+    columns = (labels, precision.tolist(), recall.tolist(), f1.tolist(), support.tolist())
     return LabelScores(
         accuracy=100 * float(right.sum()) / len(truth),
         macro_f1=float(f1[known].mean()),
-        by_label=tuple(LabelScore(*each) for each in zip(*columns, strict=True)),
+        by_label=tuple(LabelScore(*values) for values in zip(*columns, strict=True)),
         confusion=tuple(map(tuple, confusion.tolist())),
     )
 
 
-def _share(some: np.ndarray, of: np.ndarray) -> np.ndarray:
-    return 100 * some / np.maximum(of, 1)
+def _share(part: np.ndarray, of: np.ndarray) -> np.ndarray:
+    return 100 * part / np.maximum(of, 1)
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class LabelEvaluation(Figures):
     def table(self) -> str:
         """The result as lines of plain text."""
         scores = self.scores
-        width = max(10, *(len(each.label) for each in scores.by_label)) + 2
+        width = max(10, *(len(label.label) for label in scores.by_label)) + 2
         lines = [f"{'accuracy':{width}}{scores.accuracy:9.2f}", f"{'macro-F1':{width}}{scores.macro_f1:9.2f}", ""]
         lines.append(f"{'label':{width}}{'precision':>9}{'recall':>9}{'F1':>9}{'texts':>9}")
         lines += [
-            f"{each.label:{width}}{each.precision:9.2f}{each.recall:9.2f}{each.f1:9.2f}{each.texts:9,}"
-            for each in scores.by_label
+            f"{label.label:{width}}{label.precision:9.2f}{label.recall:9.2f}{label.f1:9.2f}{label.texts:9,}"
+            for label in scores.by_label
         ]
-        most_frequent = 100 * max(each.texts for each in scores.by_label) / self.texts
+        most_frequent = 100 * max(label.texts for label in scores.by_label) / self.texts
         lines += ["", f"{counted(self.texts, 'text')}; always the most frequent label: accuracy {most_frequent:.2f}"]
         return "\n".join([*lines, *provenance_lines(self.provenance)])
 
@@ -110,7 +110,7 @@ def evaluate_labels(
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no texts")
     truth = label_numbers(pairs, classifier.labels)
-    answers = [each.label for each in classifier.classify([pair.source for pair in pairs])]
+    answers = [classified.label for classified in classifier.classify([pair.source for pair in pairs])]
     numbers = {label: number for number, label in enumerate(classifier.labels)}
     scores = score_labels(classifier.labels, truth, [numbers[answer] for answer in answers])
     provenance = {**(origin or {}), **files_of(pairs), "versions": versions()}

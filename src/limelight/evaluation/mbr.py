@@ -11,6 +11,6 @@ def least_risk(translation: Translation) -> Translation:
     """Of a translation and its alternatives, which are samples, the one with the highest mean chrF2 against all of
     them: an estimate of its expected utility under the model."""
     samples = (translation, *translation.alternatives)
-    count = Counter(each.text for each in samples)
+    count = Counter(sample.text for sample in samples)
     utility = {text: sum(times * sentence_chrf(text, other) for other, times in count.items()) for text in count}
-    return replace(max(samples, key=lambda each: utility[each.text]), alternatives=())
+    return replace(max(samples, key=lambda sample: utility[sample.text]), alternatives=())

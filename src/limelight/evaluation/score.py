@@ -2,7 +2,7 @@
 
    log p(y | x) = sum_t log p(y_t | y_<t, x)        natural logarithm, including the end of the sentence
 
-The tokens are those of the best segmentation. A pair's score is batch-invariant and does not depend on padding.
+The tokens come from the best segmentation. A pair's score is batch-invariant and does not depend on padding.
 """
 
 import math
@@ -39,7 +39,7 @@ class TokenScores(NamedTuple):
 def score_pairs(translator: Translator, pairs: Sequence[Pair], **how: Any) -> list[PairScore]:
     """Log-probability of each pair's target given its source, in the order of `pairs`; see `score_tokens`."""
     scores = score_tokens(translator, pairs, **how)
-    return [PairScore(math.fsum(each.log_probabilities), len(each.tokens)) for each in scores]
+    return [PairScore(math.fsum(pair_scores.log_probabilities), len(pair_scores.tokens)) for pair_scores in scores]
 
 
 def score_tokens(
@@ -64,9 +64,9 @@ def score_tokens(
     with eval_mode(model):
         # The largest first, so that running out of memory shows at once.
         batches = batches_of(model, sources, targets, batch_tokens=batch_tokens)
-        for places, batch in sorted(batches, key=lambda each: -each.batch.positions):
-            lengths = [len(targets[place]) + 1 for place in places]
-            lists = [each.tolist() for each in token_log_probabilities(model, batch).split(lengths)]
+        for places, batch in sorted(batches, key=lambda of_pair: -of_pair.batch.positions):
+            lengths = [len(targets[index]) + 1 for index in places]
+            lists = [of_pair.tolist() for of_pair in token_log_probabilities(model, batch).split(lengths)]
             values.update(zip(places, lists, strict=True))
     pieces = tokenizers.target.pieces
     return [TokenScores((*pieces(ids), END_PIECE), tuple(values[row])) for row, ids in enumerate(targets)]

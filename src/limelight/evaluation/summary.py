@@ -35,8 +35,8 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, Mapping):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: plain(item) for name, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def provenance_lines(provenance: Mapping[str, Any]) -> list[str]:
     """The provenance as lines of text, one per entry."""
     lines = []
     for name, value in provenance.items():
-        entries = [f"{key} {each}" for key, each in value.items()] if isinstance(value, Mapping) else value
+        entries = [f"{key} {item}" for key, item in value.items()] if isinstance(value, Mapping) else value
         listed = ", ".join(map(str, entries)) if isinstance(entries, list | tuple) else entries
         lines.append(f"{name}: {listed}")
     return lines
@@ -90,10 +90,10 @@ def score_by_length(
     for row, source in enumerate(sources):
         rows[LENGTHS[bisect_left(UPPER_EDGES, len(words_of(source)))]].append(row)
     buckets = []
-    for words, some in rows.items():
-        texts, expected = [hypotheses[row] for row in some], [references[row] for row in some]
-        bleu = corpus_bleu(texts, expected, tokenize=tokenize).score if some else None
-        chrf = corpus_chrf(texts, expected).score if some else None
-        if some or words != "0":
-            buckets.append(LengthBucket(words, len(some), bleu, chrf))
+    for words, chosen in rows.items():
+        texts, expected = [hypotheses[row] for row in chosen], [references[row] for row in chosen]
+        bleu = corpus_bleu(texts, expected, tokenize=tokenize).score if chosen else None
+        chrf = corpus_chrf(texts, expected).score if chosen else None
+        if chosen or words != "0":
+            buckets.append(LengthBucket(words, len(chosen), bleu, chrf))
     return tuple(buckets)

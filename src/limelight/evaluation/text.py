@@ -152,6 +152,6 @@ def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[
     """
     for batch in blocks_in_order(ids, tokens=AT_ONCE, block=context):
         with eval_mode(model) as device:
-            there = batch.to(device)
-            scores = log_probabilities(model, model(there).flatten(0, 1), there.target_out.flatten())
+            moved = batch.to(device)
+            scores = log_probabilities(model, model(moved).flatten(0, 1), moved.target_out.flatten())
         yield scores

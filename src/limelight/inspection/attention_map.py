@@ -117,13 +117,13 @@ class AttentionMap:
         BertViz has one list of tokens of the decoder; these are the input tokens, which the rows of cross-attention
         follow by predicting the next one.
         """
-        given = {kind: [torch.tensor(layer)[None] for layer in getattr(self, kind)] for kind in self.kinds}
+        by_kind = {kind: [torch.tensor(layer)[None] for layer in getattr(self, kind)] for kind in self.kinds}
         alone = {"decoder_self": self.read_pieces, "encoder_self": self.source_pieces}
-        if len(given) == 1 and (kind := next(iter(given))) in alone:
-            return {"attention": given[kind], "tokens": list(alone[kind])}
+        if len(by_kind) == 1 and (kind := next(iter(by_kind))) in alone:
+            return {"attention": by_kind[kind], "tokens": list(alone[kind])}
         names = {"encoder_self": "encoder_attention", "decoder_self": "decoder_attention", "cross": "cross_attention"}
         tokens = {"encoder_tokens": list(self.source_pieces), "decoder_tokens": list(self.read_pieces)}
-        return {names[kind]: layers for kind, layers in given.items()} | tokens
+        return {names[kind]: layers for kind, layers in by_kind.items()} | tokens
 
     @property
     def kinds(self) -> tuple[str, ...]:

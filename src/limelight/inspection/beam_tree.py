@@ -57,34 +57,34 @@ class TracedBeam(Search):
         parents_of = self.active_nodes
         if int(self.positions[0]) == length:  # it went on
             self.active_nodes = [0] * self.width
-            there = np.flatnonzero(self.log_probabilities[0] > -np.inf).tolist()
-            places = {(int(moved[0, place]), int(self.ids[0, place])): place for place in there}
+            slots = np.flatnonzero(self.log_probabilities[0] > -np.inf).tolist()
+            places = {(int(moved[0, slot]), int(self.ids[0, slot])): slot for slot in slots}
         offered = zip(*(part[0].tolist() for part in self._offered), strict=True)
         for rank, (gain, parent, token) in enumerate(offered):
             total = float(gain + before[parent])
             if total == -np.inf:
                 continue
-            place = places.get((parent, token))
+            slot = places.get((parent, token))
             number, origin = len(self.nodes), parents_of[parent]
             self.paths.append((*self.paths[origin], token))
             self.nodes.append(
                 candidate(self.target, token, gain, end=self.end_id)
                 | {"id": number, "token": token, "parent": origin, "step": len(self.paths[origin])}
-                | {"log_probability": total, **self._became(rank, total, token, place, length)}
+                | {"log_probability": total, **self._became(rank, total, token, slot, length)}
             )
-            if place is not None:
-                self.active_nodes[place] = number
+            if slot is not None:
+                self.active_nodes[slot] = number
         return moved, decided
 
-    def _became(self, rank: int, total: float, token: int, place: int | None, length: int) -> dict[str, Any]:
+    def _became(self, rank: int, total: float, token: int, slot: int | None, length: int) -> dict[str, Any]:
         """State and reason of the continuation with this rank."""
         if total < self._pruned_below[0]:
             return {"state": "pruned", "reason": "too far below the best to win"}
         if token == self.end_id and rank < self.width:
             score = self.score(0, total, length)
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
-        if token != self.end_id and place is not None:
-            return {"state": "continued", "reason": f"number {place + 1} of {self.width} active hypotheses"}
+        if token != self.end_id and slot is not None:
+            return {"state": "continued", "reason": f"number {slot + 1} of {self.width} active hypotheses"}
         at_limit = int(self.limits[0]) == length - 1
         reason = "it reached the length limit" if at_limit else f"{self.width} others were more probable"
         return {"state": "outscored", "reason": reason}

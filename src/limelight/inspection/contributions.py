@@ -26,7 +26,7 @@ Array = npt.NDArray[np.float32]
 
 
 class Contributions(NamedTuple):
-    """Contributions of one kind of attention for a sentence pair. Rows and columns are those of `AttentionMap`."""
+    """Contributions of one kind of attention for a sentence pair. Rows and columns as in `AttentionMap`."""
 
     norms: Array
     """(layers, heads, columns): ||f^h(x_j)||, the size of what a head takes from a position."""
@@ -41,15 +41,15 @@ def contributions(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequenc
 
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
-    there, found = attentions_of(transformer_of(model)), dict[str, Contributions]()
+    modules, by_kind = attentions_of(transformer_of(model)), dict[str, Contributions]()
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
         for kind, name in NAMES.items():
-            names = [each for depth in range(len(there)) if (each := name.format(depth)) in there]
-            layers = [_of_layer(there[each], seen.calls[each][0]) for each in names]
+            names = [attention for depth in range(len(modules)) if (attention := name.format(depth)) in modules]
+            layers = [_of_layer(modules[attention], seen.calls[attention][0]) for attention in names]
             if layers:
-                found[kind] = Contributions(*map(np.stack, zip(*layers, strict=True)))
-    return found
+                by_kind[kind] = Contributions(*map(np.stack, zip(*layers, strict=True)))
+    return by_kind
 
 
 def _of_layer(attention: MultiHeadAttention, call: Attended) -> Contributions:
@@ -58,5 +58,7 @@ def _of_layer(attention: MultiHeadAttention, call: Attended) -> Contributions:
     out = attention.out_proj.weight.T.unflatten(0, (attention.heads, attention.value_size))
     vectors, weights = call.values[0] @ out, call.weights[0]
     norms = vectors.norm(dim=-1)
-    whole = torch.einsum("hij,hjd->ijd", weights, vectors).norm(dim=-1)
-    return Contributions(*(each.float().cpu().numpy() for each in (norms, weights * norms[:, None], whole)))
+    total = torch.einsum("hij,hjd->ijd", weights, vectors).norm(dim=-1)
+    return Contributions(
+        *(values_of_heads.float().cpu().numpy() for values_of_heads in (norms, weights * norms[:, None], total))
+    )

@@ -32,8 +32,8 @@ def with_coverage(
     if not layers:
         raise UserError("coverage_penalty needs attention from target to source, which this model does not have")
     attention = torch.stack(layers).float().mean(dim=(0, 2))
-    found = []
+    rescored = []
     for each, weights in zip(hypotheses, attention, strict=True):
         received = weights[: len(each.ids) + each.finished, : len(source)].sum(dim=0)
-        found.append(replace(each, score=each.score + weight * float(received.clamp(LEAST, 1).log().sum())))
-    return sorted(found, key=lambda hypothesis: -hypothesis.score)
+        rescored.append(replace(each, score=each.score + weight * float(received.clamp(LEAST, 1).log().sum())))
+    return sorted(rescored, key=lambda hypothesis: -hypothesis.score)

@@ -41,31 +41,32 @@ def erasures(model: Seq2Seq, rows: Rows) -> Drops:
     erased = sorted({word for words in rows.words_of for word in words})
     tokens = list(zip(rows.source, rows.words_of, strict=True))
     sources = [rows.source, *([token for token, words in tokens if word not in words] for word in erased)]
-    found = np.zeros((len(sources), len(rows.target) + 1))
+    log_probabilities = np.zeros((len(sources), len(rows.target) + 1))
     with eval_mode(model):
-        for some in batches_of(model, sources, [rows.target] * len(sources), batch_tokens=MAX_POSITIONS):
-            values = token_log_probabilities(model, some.batch).cpu().double().numpy()
-            found[some.places] = values.reshape(len(some.places), -1)
+        for group in batches_of(model, sources, [rows.target] * len(sources), batch_tokens=MAX_POSITIONS):
+            values = token_log_probabilities(model, group.batch).cpu().double().numpy()
+            log_probabilities[group.places] = values.reshape(len(group.places), -1)
     drops = np.zeros((rows.size, len(rows.target)))
-    drops[erased] = (found[0] - found[1:])[:, :-1]
+    drops[erased] = (log_probabilities[0] - log_probabilities[1:])[:, :-1]
     return drops
 
 
 def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.floating]) -> float | None:
-    """How well the order of weights is that of drops: Kendall's tau-b, from -1 to 1, the mean over target words.
+    """How well the order of weights agrees with the order of drops: Kendall's tau-b, from -1 to 1, the mean over target
+    words.
 
     Both are (target words, source words). This is the comparison of Jain and Wallace 2019, "Attention is not
     Explanation", section 4.1. A target word with equal weights, or equal drops, of all source words has no order and
     is left out; None if no word has one.
     """
-    found = [tau for row, other in zip(weights, drops, strict=True) if (tau := _tau(row, other)) is not None]
-    return sum(found) / len(found) if found else None
+    taus = [tau for row, other in zip(weights, drops, strict=True) if (tau := _tau(row, other)) is not None]
+    return sum(taus) / len(taus) if taus else None
 
 
 def _tau(one: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> float | None:
     """(concordant - discordant) / sqrt(pairs without a tie in one * pairs without a tie in the other)"""
     upper = np.triu_indices(len(one), 1)
-    signs, others = (np.sign(np.subtract.outer(each, each))[upper] for each in (one, other))
+    signs, others = (np.sign(np.subtract.outer(values, values))[upper] for values in (one, other))
     bound = float(np.sqrt((signs**2).sum() * (others**2).sum()))
     return float((signs * others).sum()) / bound if bound else None
 
@@ -78,8 +79,8 @@ def needed_words(model: Seq2Seq, rows: Rows) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
     tokens_of = [[token for token, words in enumerate(rows.words_of) if word in words] for word in range(rows.size)]
-    found = []
+    needed = []
     for column in erasures(model, rows).T:
         word = int(column.argmax()) if len(column) else -1
-        found.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
-    return [*found, []]
+        needed.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
+    return [*needed, []]

@@ -38,8 +38,8 @@ class Change(NamedTuple):
 
 def heads_of(model: Seq2Seq) -> list[Head]:
     """All heads. Raises `UserError` for models other than Transformers with encoder and decoder."""
-    there = attentions_of(transformer_of(model))
-    return [Head(name, number) for name, attention in there.items() for number in range(attention.heads)]
+    modules = attentions_of(transformer_of(model))
+    return [Head(name, number) for name, attention in modules.items() for number in range(attention.heads)]
 
 
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:

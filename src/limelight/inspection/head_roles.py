@@ -71,7 +71,7 @@ def name_role(measured: Mapping[str, float]) -> tuple[str, float]:
     """The role with the largest number, if it is clear; else `spread` or `focused`."""
     others = {name: value for name, value in measured.items() if name != "spread"}
     spread = measured["spread"]
-    # The one token that gets most is often that of another role, which says more and has equal numbers.
+    # The one token that gets most often belongs to another role, which says more and has equal numbers.
     role, value = max(
         others.items(), key=lambda item: item[1] - NEAR * (item[0] == "single"), default=("spread", spread)
     )
@@ -104,17 +104,17 @@ def measures(
         measured["end"] = _mean(head[:, -1])
     measured["single"] = _single(head, kind)
     later = head[1:] if kind == "decoder_self" else head
-    for name, some in (columns or {}).items():
-        measured[name] = _mean(later[:, list(some)].sum(axis=1))
+    for name, of_name in (columns or {}).items():
+        measured[name] = _mean(later[:, list(of_name)].sum(axis=1))
     return measured
 
 
 def _found(weights: Weights, needed: Needed) -> float:
     """The share of rows whose largest weight is on a needed column."""
-    found = [
+    shares = [
         row.max() > 0 and int(row.argmax()) in wanted for row, wanted in zip(weights, needed, strict=False) if wanted
     ]
-    return sum(found) / len(found) if found else 0.0
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 def _single(head: Weights, kind: str) -> float:
@@ -125,7 +125,7 @@ def _single(head: Weights, kind: str) -> float:
 
 
 def _spread(head: Weights, *, causal: bool) -> float:
-    """Entropy as a share of that of a uniform row; rows that may attend to only one token are excluded."""
+    """Entropy as a share of the entropy of a uniform row; rows that may attend to only one token are excluded."""
     rows = np.arange(1, len(head) + 1) if causal else np.full(len(head), head.shape[1])
     many = rows > 1
     if not many.any():

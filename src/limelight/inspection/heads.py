@@ -18,7 +18,7 @@ Heads = Mapping[str, Sequence[float] | Tensor]
 def transformer_of(model: nn.Module) -> Transformer:
     """The model. Raises `UserError` for others than Transformers with encoder and decoder."""
     if not isinstance(model, Transformer):
-        raise UserError("heads and layers are those of Transformers with encoder and decoder: this is another model")
+        raise UserError("heads and layers exist in Transformers with encoder and decoder: this is another model")
     return model
 
 
@@ -54,7 +54,7 @@ def with_heads(model: Seq2Seq, keep_heads: Heads) -> Seq2Seq:
     for name, keep in keep_heads.items():
         if counts.get(name) != len(keep):
             raise UserError(f"{name!r} is unknown, or its heads are not {len(keep)}; {_listed(counts)}")
-    twin = copy.deepcopy(model, {id(each): each for each in model.parameters()})
+    twin = copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
     for name, keep in keep_heads.items():
         attention = attentions_of(twin)[name]
         weight = attention.out_proj.weight

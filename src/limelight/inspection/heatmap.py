@@ -98,21 +98,21 @@ def draw(
     style: dict[str, Any] = {"fontfamily": _families([*columns, *rows, title]), "parse_math": False}
     # Anchored at the baseline: centered boxes would shift tokens with the low word-start mark.
     upright: dict[str, Any] = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center_baseline"}
-    some = slice(None, None, max(1, round(font / 72 / cell + 0.4)))  # of cells that are smaller than letters
+    labeled = slice(None, None, max(1, round(font / 72 / cell + 0.4)))  # of cells that are smaller than letters
     width, height = across * (cell * size[1] + 0.3), down * (cell * size[0] + 0.4)
     figure = matplotlib.figure.Figure(figsize=(width + edge, height + edge))
     pictures = figure.subplots(down, across, squeeze=False, gridspec_kw={"hspace": 0.3})
-    for place, axes in np.ndenumerate(pictures):
+    for cell_of_grid, axes in np.ndenumerate(pictures):
         axes.set_facecolor(MASKED[theme])  # masked cells are transparent
-        shown = np.ma.masked_where(~attention.may_attend(kind), panels[place])
+        shown = np.ma.masked_where(~attention.may_attend(kind), panels[cell_of_grid])
         image = axes.imshow(shown, cmap=COLORS[theme], vmin=0, vmax=1, aspect="equal", interpolation="none")
         axes.tick_params(length=0)
-        above, left = columns if place[0] == 0 else [], rows if place[1] == 0 else []
+        above, left = columns if cell_of_grid[0] == 0 else [], rows if cell_of_grid[1] == 0 else []
         axes.xaxis.tick_top()
-        axes.set_xticks(range(len(above))[some], above[some], fontsize=font, **upright, **style)
-        axes.set_yticks(range(len(left))[some], left[some], fontsize=font, **style)
+        axes.set_xticks(range(len(above))[labeled], above[labeled], fontsize=font, **upright, **style)
+        axes.set_yticks(range(len(left))[labeled], left[labeled], fontsize=font, **style)
         if across > 1:
-            axes.set_xlabel("layer {}, head {}".format(*place), fontsize=7)
+            axes.set_xlabel("layer {}, head {}".format(*cell_of_grid), fontsize=7)
     bar = figure.colorbar(image, ax=pictures, fraction=0.03, pad=0.02)
     bar.ax.tick_params(labelsize=7)
     lines = [part for line in title.split("\n") for part in textwrap.wrap(line, TITLE)]
@@ -154,7 +154,7 @@ def _families(labels: Iterable[str]) -> list[str]:
             break
         if font.name in families or font.style != "normal" or font.weight not in (400, "normal"):
             continue
-        if missing & (found := set(font_manager.get_font(font.fname).get_charmap())):
+        if missing & (characters := set(font_manager.get_font(font.fname).get_charmap())):
             families.append(font.name)
-            missing -= found
+            missing -= characters
     return families

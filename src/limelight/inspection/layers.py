@@ -1,9 +1,9 @@
 """Translations after a layer: what can be read from a vector before the layers above it have changed it.
 
 DecoderLens (Langedijk et al. 2023, "DecoderLens: Layerwise Interpretation of Encoder-Decoder Transformers"): the
-decoder attends to the output of encoder layer k, normalized as that of the last layer, and a translation is searched
-greedily. Logit lens (nostalgebraist 2020): the output of decoder layer k is projected to the vocabulary as if it were
-the last one. Both show what is decodable, which is not what the model uses.
+decoder attends to the output of encoder layer k, normalized like the output of the last layer, and a translation is
+searched greedily. Logit lens (nostalgebraist 2020): the output of decoder layer k is projected to the vocabulary as if
+it were the last one. Both show what is decodable, which is not what the model uses.
 """
 
 from collections.abc import Sequence
@@ -63,8 +63,8 @@ def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) 
         search = search_for(model, 1)
         search.admit([Request((), max_length)] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
-    found = (search.results(slot)[0] for slot in range(len(encoded)))
-    return [LayerTranslation(each.ids, each.log_probability, each.finished) for each in found]
+    best = (search.results(slot)[0] for slot in range(len(encoded)))
+    return [LayerTranslation(hypothesis.ids, hypothesis.log_probability, hypothesis.finished) for hypothesis in best]
 
 
 def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[list[LayerPrediction]]:
@@ -77,10 +77,12 @@ def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence
     rows, length = list[LayerPrediction](), len(target_ids) + 1
     with eval_mode(model) as device:
         wanted = torch.tensor([*target_ids, model.end_id], device=device).repeat(len(decoded))
-        for some, tokens in zip(decoded.flatten(0, 1).split(PROJECTED), wanted.split(PROJECTED), strict=True):
-            logits = model.project(transformer_of(model).decoder.leave(some[None])[0])  # (positions, vocab)
-            found = in_full(logits).softmax(dim=-1)
-            top, best = found.max(dim=-1)
-            chosen = found.gather(-1, tokens[:, None])[:, 0]
-            rows += [LayerPrediction(*each) for each in zip(best.tolist(), top.tolist(), chosen.tolist(), strict=True)]
+        for states, tokens in zip(decoded.flatten(0, 1).split(PROJECTED), wanted.split(PROJECTED), strict=True):
+            logits = model.project(transformer_of(model).decoder.leave(states[None])[0])  # (positions, vocab)
+            probabilities = in_full(logits).softmax(dim=-1)
+            top, best = probabilities.max(dim=-1)
+            chosen = probabilities.gather(-1, tokens[:, None])[:, 0]
+            rows += [
+                LayerPrediction(*values) for values in zip(best.tolist(), top.tolist(), chosen.tolist(), strict=True)
+            ]
     return [rows[first : first + length] for first in range(0, len(rows), length)]

@@ -44,15 +44,15 @@ def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequenc
     end = model.end_id
     top = log_probabilities.topk(min(CANDIDATES, log_probabilities.shape[-1]), dim=-1)
     steps = []
-    for place, chosen in enumerate([*ids, end]):
-        row = log_probabilities[place]
+    for position, chosen in enumerate([*ids, end]):
+        row = log_probabilities[position]
         steps.append(
             {
                 "chosen": candidate(target, chosen, float(row[chosen]), end=end),
                 "rank": int((row > row[chosen]).sum()),
                 "candidates": [
-                    candidate(target, each, value, end=end)
-                    for each, value in zip(top.indices[place].tolist(), top.values[place].tolist(), strict=True)
+                    candidate(target, token, value, end=end)
+                    for token, value in zip(top.indices[position].tolist(), top.values[position].tolist(), strict=True)
                 ],
             }
         )
@@ -65,13 +65,13 @@ def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int
         piece = END_PIECE
     else:
         (piece,) = target.pieces([token])
-    found: dict[str, Any] = {
+    document: dict[str, Any] = {
         "id": token,
         "text": drawable(readable(piece)),
         "probability": torch.tensor(log_probability).exp().item(),
         "log_probability": log_probability,
     }
-    return found | ({"role": "end"} if token == end else {"begins": piece.startswith("▁")})
+    return document | ({"role": "end"} if token == end else {"begins": piece.startswith("▁")})
 
 
 FORMULAS = {
@@ -117,12 +117,12 @@ def look_up(
         for what, value, count in (("head", head, len(queries)), ("row", row, queries.shape[1])):
             if not 0 <= value < count:
                 raise UserError(f"there is no {what} {value}: there are {count}, they count from 0")
-        asked, weights = queries[:, row : row + 1], seen.weights[name][0, head, row]
-        # All heads at once: a score may differ between heads, as that of ALiBi does.
-        scores, context = calls[-1].score(asked, keys)[head, 0], weights @ values[head]
-        query, keys, values = asked[head], keys[head], values[head]
+        query_row, weights = queries[:, row : row + 1], seen.weights[name][0, head, row]
+        # All heads at once: a score may differ between heads, as ALiBi does.
+        scores, context = calls[-1].score(query_row, keys)[head, 0], weights @ values[head]
+        query, keys, values = query_row[head], keys[head], values[head]
         if isinstance(module, PositionalScore):
-            query, keys = (module.split(each)[0] for each in (query, keys))
+            query, keys = (module.split(states)[0] for states in (query, keys))
         if isinstance(module, NormalizedDot):
             query = module.factor * torch.nn.functional.normalize(query, dim=-1)
         query = query[0]
@@ -155,8 +155,8 @@ def _permitted(call: Attended, columns: int, row: int) -> list[bool]:
         return [column <= row for column in range(columns)]
     if call.may_attend is None:
         return [True] * columns
-    found: list[bool] = call.may_attend.flatten(0, -2)[0].tolist()
-    return found
+    permitted: list[bool] = call.may_attend.flatten(0, -2)[0].tolist()
+    return permitted
 
 
 def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:

@@ -88,7 +88,7 @@ def reader_map(model: EncoderOnly, tokenizer: Tokenizer, text: str) -> Attention
     return _map(model, batch, {"source": source}, source_text=text)
 
 
-def _map(model: Model, batch: Batch, given: Mapping[str, _Side], **texts: str) -> AttentionMap:
+def _map(model: Model, batch: Batch, known_sides: Mapping[str, _Side], **texts: str) -> AttentionMap:
     """The map of a batch of size one. The `target` is what is predicted where `read` is read."""
     if isinstance(model, Ensemble):
         raise UserError(
@@ -96,7 +96,7 @@ def _map(model: Model, batch: Batch, given: Mapping[str, _Side], **texts: str) -
         )
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(batch.to(device))
-    source, read = given.get("source", _Side()), given.get("read", _Side())
+    source, read = known_sides.get("source", _Side()), known_sides.get("read", _Side())
     sides = {"source": source, "target": read.predicted if read.pieces else read, "read": read}
     known: dict[str, Any] = {f"{name}_pieces": side.pieces for name, side in sides.items()}
     known |= {f"{name}_words": side.words for name, side in sides.items()}

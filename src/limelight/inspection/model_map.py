@@ -56,16 +56,16 @@ class Stage(NamedTuple):
 
     def values(self) -> dict[str, Any]:
         """Norms and cosines for JSON."""
-        found = {
+        values = {
             "what": self.what,
             "layer": self.layer,
             "note": self.note,
-            "norms": _packed(torch.stack([each.norm(dim=-1) for each in self.vectors])),
+            "norms": _packed(torch.stack([vectors_of.norm(dim=-1) for vectors_of in self.vectors])),
         }
         if len(self.vectors) == len(VECTORS):
             before, _, added, *_ = self.vectors
-            found["cosine"] = _packed(torch.cosine_similarity(before, added, dim=-1, eps=1e-12))
-        return found
+            values["cosine"] = _packed(torch.cosine_similarity(before, added, dim=-1, eps=1e-12))
+        return values
 
 
 def model_map(model: Model, batch: Batch) -> dict[str, Any]:
@@ -77,13 +77,13 @@ def model_map(model: Model, batch: Batch) -> dict[str, Any]:
     """
     stacks = []
     for side, stages in _flow(model, batch)[0].items():
-        first = [each for each in stages if each.what in ("embedding", "positions")]
-        heat = [_packed(each.vectors[2 if len(each.vectors) > 1 else 0]) for each in first]
-        stacks.append({"side": side, "rows": ROWS[side], "heat": heat, "stages": [each.values() for each in stages]})
+        first = [stage for stage in stages if stage.what in ("embedding", "positions")]
+        heat = [_packed(stage.vectors[2 if len(stage.vectors) > 1 else 0]) for stage in first]
+        stacks.append({"side": side, "rows": ROWS[side], "heat": heat, "stages": [stage.values() for stage in stages]})
     return {"stacks": stacks}
 
 
-def inside(model: Model, batch: Batch, side: str, layer: int, place: int) -> dict[str, Any]:
+def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> dict[str, Any]:
     """One layer at one position: the `vectors` of each stage, (5, model), as `VECTORS`; of the feed-forward network
     its `size`, the number of `active` units (above zero), and the largest activations as `[unit, value]`; in the
     decoder `raised`, the tokens to whose output weights its result has the largest products, as `[token, value]`.
@@ -91,24 +91,26 @@ def inside(model: Model, batch: Batch, side: str, layer: int, place: int) -> dic
     Raises `UserError` for an unknown side, layer or position.
     """
     flow, seen = _flow(model, batch)
-    stages = [each for each in flow.get(side, ()) if each.layer == layer]
-    if not stages or not 0 <= place < len(stages[0].vectors[0]):
-        raise UserError(f"there is no position {place} in layer {layer} of {side!r}; they count from 0")
-    found: dict[str, Any] = {
+    stages = [stage for stage in flow.get(side, ()) if stage.layer == layer]
+    if not stages or not 0 <= position < len(stages[0].vectors[0]):
+        raise UserError(f"there is no position {position} in layer {layer} of {side!r}; they count from 0")
+    document: dict[str, Any] = {
         "stages": [
-            {"what": each.what, "vectors": _packed(torch.stack([one[place] for one in each.vectors]))}
-            for each in stages
+            {"what": stage.what, "vectors": _packed(torch.stack([one[position] for one in stage.vectors]))}
+            for stage in stages
         ]
     }
     if calls := seen.modules.get(f"{side}.{layer}.units"):
-        units = calls[0][0][0, place].float()
+        units = calls[0][0][0, position].float()
         top = units.topk(min(UNITS, len(units)))
-        largest = [list(each) for each in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
-        found["units"] = {"size": len(units), "active": int((units > 0).sum()), "largest": largest}
+        largest = [list(pair) for pair in zip(top.indices.tolist(), top.values.tolist(), strict=True)]
+        document["units"] = {"size": len(units), "active": int((units > 0).sum()), "largest": largest}
         if side == "decoder":
-            raised = (model.output_weights()[0].detach() @ stages[-1].vectors[2][place]).float().topk(TOKENS)
-            found["raised"] = [list(each) for each in zip(raised.indices.tolist(), raised.values.tolist(), strict=True)]
-    return found
+            raised = (model.output_weights()[0].detach() @ stages[-1].vectors[2][position]).float().topk(TOKENS)
+            document["raised"] = [
+                list(pair) for pair in zip(raised.indices.tolist(), raised.values.tolist(), strict=True)
+            ]
+    return document
 
 
 def _flow(model: Model, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
@@ -146,35 +148,35 @@ def _stages(
     # An embedding that both sides share is called by the encoder first.
     embedded = calls[f"{side}.embedding"][0 if side == "encoder" else -1][1][0]
     yield Stage("embedding", -1, (embedded,), "rotary positions" if stack.rotary else "")
-    if found := calls.get(f"{side}.positions"):
-        placed = found[0][1][0]
+    if recorded := calls.get(f"{side}.positions"):
+        placed = recorded[0][1][0]
         yield Stage("positions", -1, (embedded, embedded, placed - embedded, placed, placed))
     for name, module in modules.items():
         at, *rest = name.split(".")
         if at == side and isinstance(module, Sublayer):
-            before, after = (each[0] for each in calls[name][0])
+            before, after = (states[0] for states in calls[name][0])
             added = calls[f"{name}.function"][0][1][0]
             read = module.norm(before) if module.norm_first else before
             yield Stage(rest[1], int(rest[0]), (before, read, added, before + added, after))
-    if found := calls.get(f"{side}.norm"):
-        yield Stage("norm", -1, (found[0][1][0],))
+    if recorded := calls.get(f"{side}.norm"):
+        yield Stage("norm", -1, (recorded[0][1][0],))
 
 
 def _recurrent(model: Recurrent, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
     """A recurrent model, one target position at a time."""
     modules, steps = {"source": model.encoder.embedding, "read": model.embedding}, []
     with eval_mode(model) as device, probe(model, weights=True, modules=modules) as seen:
-        given = batch.to(device)
-        memory = model.encode(given.source, given.source_valid)
+        moved = batch.to(device)
+        memory = model.encode(moved.source, moved.source_valid)
         source, state = seen.modules["source"][0][1][0], model.start(memory)
-        for ids in given.target_in.split(1, dim=1):
+        for ids in moved.target_in.split(1, dim=1):
             features, state = model.step(ids, state)
             steps.append((seen.modules["read"][-1][1], state.top, features))
         contexts = [
-            heads_first(each.weights)[0] @ heads_first(each.values)[0] for each in seen.calls.get("decoder.0.cross", ())
+            heads_first(call.weights)[0] @ heads_first(call.values)[0] for call in seen.calls.get("decoder.0.cross", ())
         ]
-    read, tops, last = (torch.cat(each, dim=1)[0] for each in zip(*steps, strict=True))
-    below, above = (f"{each.num_layers} × {each.mode}" for each in (model.encoder.layers, model.decoder.cells.fused))
+    read, tops, last = (torch.cat(parts, dim=1)[0] for parts in zip(*steps, strict=True))
+    below, above = (f"{cells.num_layers} × {cells.mode}" for cells in (model.encoder.layers, model.decoder.cells.fused))
     encoder = [Stage("embedding", -1, (source,)), Stage("recurrent", 0, (memory.annotations[0],), below)]
     decoder = [Stage("embedding", -1, (read,)), Stage("recurrent", 0, (tops,), above)]
     if contexts:

@@ -49,8 +49,8 @@ def page_document(
     """The document that the page draws of an `AttentionMap` (which imports this module), as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
-    server. `needed` is for the role `aligns`, see `head_roles`. The mean is that of the heads that are not `off`,
-    zero where there are none. `roles` are those of the model's heads over a corpus.
+    server. `needed` is for the role `aligns`, see `head_roles`. The mean is over the heads that are not `off`,
+    zero where there are none. `roles` are the roles of the model's heads over a corpus.
     """
     kinds = [name for name in ORDER if name in attention.kinds]
     document: dict[str, Any] = {
@@ -91,18 +91,18 @@ def thumbnails(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
 def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     """Begin and end of each token in its text, in characters; None for tokens that are not in it, such as tags and the
     end."""
-    found: list[tuple[int, int] | None] = []
+    spans: list[tuple[int, int] | None] = []
     behind = 0
     for piece in pieces:
         shown = readable(piece)
         first = text.find(shown, behind)
         # Only white space may be between two tokens: other text means that the match is accidental.
         if not shown or first < 0 or text[behind:first].strip():
-            found.append(None)
+            spans.append(None)
             continue
         behind = first + len(shown)
-        found.append((first, behind))
-    return found
+        spans.append((first, behind))
+    return spans
 
 
 def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[str, Any]:
@@ -126,8 +126,8 @@ def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
     names = (NAMES[kind].format(layer) for layer in range(len(roles.attentions)))
     return [
         [
-            asdict(each) | {"text": f"{TEXTS[each.role]} {each.value:.2f} ± {each.deviation:.2f}"}
-            for each in roles.attentions[name]
+            asdict(role) | {"text": f"{TEXTS[role.role]} {role.value:.2f} ± {role.deviation:.2f}"}
+            for role in roles.attentions[name]
         ]
         for name in names
         if name in roles.attentions
@@ -140,8 +140,8 @@ def _mean(attention: Any, name: str, off: Off) -> Weights:
     kept = np.ones((*weights.shape[:2], 1, 1))
     for layer, heads in enumerate(kept):
         heads[list(off.get(NAMES[name].format(layer), ()))] = 0
-    found: Weights = ((weights * kept).sum(axis=(0, 1)) / max(kept.sum(), 1)).astype(np.float32)
-    return found
+    mean: Weights = ((weights * kept).sum(axis=(0, 1)) / max(kept.sum(), 1)).astype(np.float32)
+    return mean
 
 
 def page_side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
@@ -151,13 +151,13 @@ def page_side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]
         _label(piece, readable(piece), span) | {"piece": drawable(piece), "word": word - words[0]}
         for piece, word, span in zip(pieces, words, spans, strict=True)
     ]
-    whole = []
+    word_labels = []
     for number, shown in enumerate(group_pieces(pieces, words)):
-        members = [place for place, token in enumerate(tokens) if token["word"] == number]
-        known = [span for place in members if (span := spans[place]) is not None]
+        members = [position for position, token in enumerate(tokens) if token["word"] == number]
+        known = [span for position in members if (span := spans[position]) is not None]
         span = (known[0][0], known[-1][1]) if known else None  # a word-start mark alone has no place
-        whole.append(_label(pieces[members[0]] if len(members) == 1 else "", shown, span))
-    return {"text": drawable(text), "tokens": tokens, "words": whole}
+        word_labels.append(_label(pieces[members[0]] if len(members) == 1 else "", shown, span))
+    return {"text": drawable(text), "tokens": tokens, "words": word_labels}
 
 
 def _label(piece: str, shown: str, span: tuple[int, int] | None) -> dict[str, Any]:

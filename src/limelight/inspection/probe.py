@@ -61,7 +61,8 @@ class Seen:
 
     @property
     def weights(self) -> dict[str, Float[Tensor, "batch heads query key"]]:
-        """The weights of each attention; those of a recurrent decoder, with a call for each position, together."""
+        """The weights of each attention; the weights of a recurrent decoder, with a call for each position, are put
+        together."""
         called = {name: calls for name, calls in self.calls.items() if calls}
         return {name: torch.cat([heads_first(call.weights) for call in calls], 2) for name, calls in called.items()}
 
@@ -130,14 +131,14 @@ def probe(
 def attentions_of(model: nn.Module) -> dict[str, Any]:
     """The modules that attend (`MultiHeadAttention`, or a recurrent decoder) by the names of their attentions. An
     ensemble has none: the names have a meaning in one model only."""
-    found = {}
+    modules = {}
     for path, module in model.named_modules():
         side, *rest = path.split(".")
         if isinstance(module, Attend) and side != "members":
             inside = len(rest) == 4 and rest[0] == "layers"
             name = f"{side}.{rest[1]}.{ATTENTIONS[rest[2]]}" if inside else f"{side}.0.cross"
-            found[name] = model.get_submodule(path.rpartition(".")[0])
-    return found
+            modules[name] = model.get_submodule(path.rpartition(".")[0])
+    return modules
 
 
 def _states(model: nn.Module) -> Iterator[tuple[str, nn.Module, bool]]:
@@ -160,11 +161,11 @@ def _scale(factors: Float[Tensor, " heads"]) -> Callable[..., Any]:
 
 
 def _record(calls: list[Attended]) -> Callable[..., Any]:
-    def hook(_: nn.Module, given: tuple[Tensor, ...], options: dict[str, Any], context: Tensor) -> Tensor:
-        readable, weights = attend(*given, **options, want_weights=True)
+    def hook(_: nn.Module, inputs: tuple[Tensor, ...], options: dict[str, Any], context: Tensor) -> Tensor:
+        readable, weights = attend(*inputs, **options, want_weights=True)
         assert weights is not None
         causal, may_attend, factors = options.get("causal", False), options.get("may_attend"), options.get("factors")
-        queries, keys, values = given
+        queries, keys, values = inputs
         calls.append(Attended(queries, keys, values, options["score"], may_attend, causal, factors, weights))
         return readable
 
@@ -174,10 +175,10 @@ def _record(calls: list[Attended]) -> Callable[..., Any]:
 def _keep(states: dict[str, Tensor], name: str, change: Change | None) -> Callable[..., Any]:
     """A hook before a layer, which replaces its input, or after it, which has the output, too."""
 
-    def hook(_: nn.Module, given: tuple[Any, ...], *output: Tensor) -> Any:
-        state = output[0] if output else given[0]
+    def hook(_: nn.Module, inputs: tuple[Any, ...], *output: Tensor) -> Any:
+        state = output[0] if output else inputs[0]
         states[name] = state if change is None else change(state)
-        return states[name] if output else (states[name], *given[1:])
+        return states[name] if output else (states[name], *inputs[1:])
 
     return hook
 

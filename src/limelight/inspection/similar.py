@@ -1,7 +1,7 @@
 """Words of other sentences that the encoder represents like a given word, as in exBERT (Hoover et al. 2020).
 
-The state of a word is the mean over its tokens after a layer, without those of punctuation alone; the similarity is the
-cosine.
+The state of a word is the mean over its tokens after a layer, without tokens of punctuation alone; the similarity is
+the cosine.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,18 +34,20 @@ def similar_words(
     item has the `text`, the `number` and the `label` of its word, and the `cosine`; the largest is first. Raises
     `UserError` for an unknown layer or word.
     """
-    first, *others = (_words(tokenizer, *each) for each in zip(texts, ids, _states(model, ids, layer), strict=True))
+    first, *others = (
+        _words(tokenizer, *word_of_token) for word_of_token in zip(texts, ids, _states(model, ids, layer), strict=True)
+    )
     if word >= len(first):
         raise UserError(f"the text has no word {word}; words count from 0")
     _, wanted = first[word]
-    found = list[dict[str, Any]]()
+    entries = list[dict[str, Any]]()
     for text, words in zip(texts[1:], others, strict=True):
         for number, (label, state) in enumerate(words):
             if "role" not in label:
                 size = float(np.linalg.norm(state) * np.linalg.norm(wanted))
                 cosine = float(state @ wanted) / max(size, 1e-12)
-                found.append({"text": text, "number": number, "label": label, "cosine": cosine})
-    return sorted(found, key=lambda each: -each["cosine"])[:MOST]
+                entries.append({"text": text, "number": number, "label": label, "cosine": cosine})
+    return sorted(entries, key=lambda word_of_token: -word_of_token["cosine"])[:MOST]
 
 
 def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[dict[str, Any], States]]:

@@ -83,7 +83,7 @@ def joined_modules(name: str) -> str:
     """A module and all its imports as one script; each module is a function that runs once."""
     order: list[str] = []
     _visit(name, order)
-    return "\n".join(_as_function(each) for each in order)
+    return "\n".join(_as_function(module) for module in order)
 
 
 def _visit(name: str, order: list[str]) -> None:
@@ -98,15 +98,15 @@ def _compact(value: Any) -> Any:
     if isinstance(value, float):
         return round(value, DECIMALS)
     if isinstance(value, list):
-        return [_compact(each) for each in value]
+        return [_compact(item) for item in value]
     if not isinstance(value, dict):
         return value
     if value.get("dtype") != "float32":
-        return {name: _compact(each) for name, each in value.items()}
+        return {name: _compact(item) for name, item in value.items()}
     numbers = np.frombuffer(base64.b64decode(value["data"]), dtype="<f4")
     largest = float(np.abs(numbers).max(initial=0)) or 1.0
-    whole = np.rint(numbers.astype(np.float64) / largest * INT16).reshape(value["shape"])
-    return packed(whole, "int16") | {"scale": largest / INT16}
+    rounded = np.rint(numbers.astype(np.float64) / largest * INT16).reshape(value["shape"])
+    return packed(rounded, "int16") | {"scale": largest / INT16}
 
 
 def _as_function(name: str) -> str:

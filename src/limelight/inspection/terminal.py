@@ -85,8 +85,8 @@ def shade(
         last = first + at_once
         lines += [" " * (label + 1) + line for line in _header(columns[first:last])]
         for row, cells, note, most in zip(rows, levels[:, first:last].tolist(), notes, best, strict=True):
-            here = _cut(note, side) if first <= most < last else ""  # beside its cell
-            lines.append(f"{_cut(row, label)} {''.join(drawn[level] for level in cells)} {here}".rstrip())
+            beside = _cut(note, side) if first <= most < last else ""  # beside its cell
+            lines.append(f"{_cut(row, label)} {''.join(drawn[level] for level in cells)} {beside}".rstrip())
         lines.append("")
     return "\n".join([*lines, *(line.replace("\xa0", " ") for line in _wrapped(legend, width))])
 

@@ -80,7 +80,7 @@ def between_words(weights: Weights, pair: TokenizedPair) -> Weights:
     of_source /= np.maximum(of_source.sum(axis=0), 1)  # a token of two words gives each a part
     of_target /= np.maximum(of_target.sum(axis=1, keepdims=True), 1)
     both = [weights[..., first : first + target, :source] for first in (0, 1)]
-    return np.stack([of_target @ each @ of_source.T for each in both])
+    return np.stack([of_target @ weights_of @ of_source.T for weights_of in both])
 
 
 def best_sources(weights: Weights, heads: Sequence[AlignmentHead]) -> list[int]:
@@ -90,7 +90,7 @@ def best_sources(weights: Weights, heads: Sequence[AlignmentHead]) -> list[int]:
     """
     if not weights.shape[-1]:
         return [-1] * weights.shape[-2]
-    chosen = [weights[int(each.reads), each.layer, each.head] for each in heads]
+    chosen = [weights[int(head.reads), head.layer, head.head] for head in heads]
     mean = np.mean(chosen, axis=0) if chosen else weights[0].mean(axis=(0, 1))
     return [int(column) if mean[row, column] > 0 else -1 for row, column in enumerate(mean.argmax(axis=1))]
 
@@ -112,12 +112,12 @@ def choose_heads(shape: tuple[int, int], agreement: Agreement) -> tuple[list[Ali
     chosen: list[AlignmentHead] = []
     best = 0.0
     while len(chosen) < min(MAX_HEADS, len(candidates)):
-        tried = [each for each in candidates if each not in chosen]
-        found = [agreement([*chosen, each]) for each in tried]
-        if chosen and max(found) < best + MIN_GAIN:
+        tried = [candidate for candidate in candidates if candidate not in chosen]
+        agreements = [agreement([*chosen, candidate]) for candidate in tried]
+        if chosen and max(agreements) < best + MIN_GAIN:
             break
-        best = max(found)
-        chosen.append(tried[found.index(best)])
+        best = max(agreements)
+        chosen.append(tried[agreements.index(best)])
     return chosen, best
 
 
@@ -143,13 +143,13 @@ def agreement_of_directions(forward: Sequence[Weights], backward: Sequence[Weigh
 def agreement_with_erasure(model: Seq2Seq, pairs: Sequence[TokenizedPair], weights: Sequence[Weights]) -> Agreement:
     """The share of target words whose source word is the one that they need most, see `most_needed`."""
     expected = [most_needed(model, pair) for pair in pairs]
-    count = sum(source >= 0 for each in expected for source in each)
+    count = sum(source >= 0 for of_pair in expected for source in of_pair)
 
     def agreement(heads: Sequence[AlignmentHead]) -> float:
         equal = sum(
             source == wanted >= 0
-            for each, row in zip(weights, expected, strict=True)
-            for source, wanted in zip(best_sources(each, heads), row, strict=True)
+            for pair_weights, row in zip(weights, expected, strict=True)
+            for source, wanted in zip(best_sources(pair_weights, heads), row, strict=True)
         )
         return equal / count if count else 0.0
 

@@ -33,8 +33,8 @@ def group_pieces(pieces: Sequence[str], words: Groups) -> tuple[str, ...]:
 
 def readable(text: str) -> str:
     """`▁Stra<0xC3><0x9F>e` as `Straße`; a word-start mark alone is kept."""
-    whole = BYTES.sub(lambda match: _decoded(match.group()), text)
-    return whole.replace(WORD_START, " ").strip() or whole
+    text_read = BYTES.sub(lambda match: _decoded(match.group()), text)
+    return text_read.replace(WORD_START, " ").strip() or text_read
 
 
 def drawable(text: str) -> str:
@@ -50,18 +50,18 @@ def merge_rows_and_columns(
 
     `weights` (..., rows, columns) become (..., words of the rows, words of the columns); rows keep their sums.
     """
-    given, taken = (membership([[word - words[0]] for word in words]) for words in (row_words, column_words))
-    given /= given.sum(axis=1, keepdims=True)
-    merged: npt.NDArray[np.float32] = (given @ weights @ taken.T).astype(np.float32)
+    row_share, taken = (membership([[word - words[0]] for word in words]) for words in (row_words, column_words))
+    row_share /= row_share.sum(axis=1, keepdims=True)
+    merged: npt.NDArray[np.float32] = (row_share @ weights @ taken.T).astype(np.float32)
     return merged
 
 
 def membership(words_of: Sequence[Sequence[int]], count: int | None = None) -> npt.NDArray[np.float64]:
     """(words, tokens): 1 where a token has characters of a word; by default up to the last word of the last token."""
-    found = np.zeros(((words_of[-1][-1] + 1 if words_of else 0) if count is None else count, len(words_of)))
+    members = np.zeros(((words_of[-1][-1] + 1 if words_of else 0) if count is None else count, len(words_of)))
     for token, words in enumerate(words_of):
-        found[list(words), token] = 1
-    return found
+        members[list(words), token] = 1
+    return members
 
 
 def _decoded(spelled: str) -> str:
@@ -133,24 +133,29 @@ def words_of_tokens(pieces: Sequence[str], text: str, spans: Sequence[Span]) -> 
         owner[begin:end] = [number] * (end - begin)
     spelled = _spelled(pieces)
     token_of = [token for token, piece in enumerate(spelled) for _ in piece]
-    found: list[dict[int, None]] = [{} for _ in pieces]
+    by_token: list[dict[int, None]] = [{} for _ in pieces]
     matcher = SequenceMatcher(None, "".join(spelled), text, autojunk=False)
-    for here, there, size in matcher.get_matching_blocks():
+    for start, other_start, size in matcher.get_matching_blocks():
         for offset in range(size):
-            if owner[there + offset] >= 0:
-                found[token_of[here + offset]][owner[there + offset]] = None
-    return [list(each) for each in found]
+            if owner[other_start + offset] >= 0:
+                by_token[token_of[start + offset]][owner[other_start + offset]] = None
+    return [list(owners) for owners in by_token]
 
 
 def _spelled(pieces: Sequence[str]) -> list[str]:
-    """The text of each token; that of a character in bytes stands at the first of them."""
-    texts, place = [""] * len(pieces), 0
-    while place < len(pieces):
+    """The text of each token; the text of a character in bytes stands at the first byte."""
+    texts, position = [""] * len(pieces), 0
+    while position < len(pieces):
         size = 1
-        if pieces[place].startswith("<0x"):
+        if pieces[position].startswith("<0x"):
             size = next(
-                (size for size in (1, 2, 3, 4) if "\ufffd" not in readable("".join(pieces[place : place + size]))), 1
+                (
+                    size
+                    for size in (1, 2, 3, 4)
+                    if "\ufffd" not in readable("".join(pieces[position : position + size]))
+                ),
+                1,
             )
-        texts[place] = readable("".join(pieces[place : place + size])) if size > 1 else pieces[place]
-        place += size
+        texts[position] = readable("".join(pieces[position : position + size])) if size > 1 else pieces[position]
+        position += size
     return [text.replace(WORD_START, " ") for text in texts]

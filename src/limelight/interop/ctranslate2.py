@@ -101,8 +101,8 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shared),
         transformer_spec.TransformerDecoderSpec(config.decoder_layers, **shared),
     )
-    for place, tensor in _variables(named_weights(stored.model), config).items():
-        scope, _, name = place.rpartition("/")
+    for variable, tensor in _variables(named_weights(stored.model), config).items():
+        scope, _, name = variable.rpartition("/")
         setattr(model_spec.index_spec(specification, scope), name, tensor.contiguous().numpy())
     specification.encoder.scale_embeddings = specification.decoder.scale_embeddings = config.d_model**0.5
     source, target = stored.tokenizers
@@ -141,7 +141,7 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
     be written, and then nothing is left there.
     """
     require_new(path)
-    directions = [each for each in directions_of(stored.config.data) if each.source != UNNAMED["source"]]
+    directions = [direction for direction in directions_of(stored.config.data) if direction.source != UNNAMED["source"]]
     reasons = [*refused_tokenizers(stored.tokenizers)]
     models = {sentencepiece_of(tokenizer) for tokenizer in stored.tokenizers} if not reasons else set()
     if len(models) > 1:
@@ -155,13 +155,13 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
         **{"from_code": source, "from_name": source, "to_code": target, "to_name": target},
     }
     folder = f"translate-{source}_{target}-1_0"
-    with tempfile.TemporaryDirectory() as place:
-        there = Path(place) / "model"
-        export_ctranslate2(stored, there, quantization=quantization)
+    with tempfile.TemporaryDirectory() as temporary:
+        converted = Path(temporary) / "model"
+        export_ctranslate2(stored, converted, quantization=quantization)
 
         card = exported_card(stored, f"A model of limelight {__version__} as an Argos package", _ARGOS_USE)
         files = {METADATA: json.dumps(metadata).encode(), CARD: card.encode(), ARGOS_MODEL: model}
-        for file in (there / MODEL, there / CONFIG, *sorted(there.glob("*_vocabulary.json"))):
+        for file in (converted / MODEL, converted / CONFIG, *sorted(converted.glob("*_vocabulary.json"))):
             files[f"model/{file.name}"] = file.read_bytes()
 
         def fill(partial: Path) -> None:

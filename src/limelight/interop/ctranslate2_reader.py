@@ -111,16 +111,20 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     Raises `UserError` with all reasons if a file is missing or damaged, or the model is not supported.
     """
     where = str(folder / MODEL)
-    found = read_variables(read_buffer(folder / MODEL), where)
-    settings = {name: float(each) for name, each in found.items() if each.ndim == 0 and not name.endswith("_scale")}
+    variables = read_variables(read_buffer(folder / MODEL), where)
+    settings = {
+        name: float(variable)
+        for name, variable in variables.items()
+        if variable.ndim == 0 and not name.endswith("_scale")
+    }
     for side in _SIDES:  # older files have one setting for both sides
         settings |= {
             f"{side}/{name}": settings.get(f"{side}/{name}", settings.get(name, _DEFAULTS[name])) for name in _DEFAULTS
         }
     values = _configuration(folder, settings)
-    width = found[_TARGET].shape[-1] if _TARGET in found and found[_TARGET].ndim == 2 else 0
+    width = variables[_TARGET].shape[-1] if _TARGET in variables and variables[_TARGET].ndim == 2 else 0
     refuse(_refused(settings, values, width), f"{where}: this model cannot be imported")
-    tensors = _in_our_forms({name: each for name, each in found.items() if name not in settings}, where)
+    tensors = _in_our_forms({name: variable for name, variable in variables.items() if name not in settings}, where)
     config = _config(tensors, settings, where)
     source, target = _sides(folder, beside, values, settings)
     weights = to_ours(tensors, names_in(CTRANSLATE2, config), config, source.rows, target.rows, where)
@@ -143,9 +147,9 @@ def read_argos(folder: Path) -> Imported:
 def _configuration(folder: Path, settings: Mapping[str, float]) -> dict[str, Any]:
     """The content of `config.json`; before version 6 of the format it was part of the variables."""
     if (folder / CONFIG).is_file():
-        found: dict[str, Any] = read_json(folder / CONFIG)
-        if "eos_token" in found:
-            return found
+        values: dict[str, Any] = read_json(folder / CONFIG)
+        if "eos_token" in values:
+            return values
     start = "<s>" if settings.get("with_target_bos", 1) else "</s>"
     return {"eos_token": "</s>", "unk_token": UNKNOWN_PIECE, "decoder_start_token": start} | {
         f"add_source_{side}": bool(settings.get(f"with_source_{side}")) for side in ("bos", "eos")
@@ -211,14 +215,14 @@ def _config(tensors: dict[str, Tensor], settings: Mapping[str, float], where: st
 
 
 def _positions(tensors: dict[str, Tensor], where: str) -> dict[str, Any]:
-    """The settings of positions. A table of other values than ours is that of learned positions."""
+    """The settings of positions. A table of other values than ours holds learned positions."""
     names = [CTRANSLATE2.positions.format(side=side) for side in _SIDES]
     tables = [tensors[name].float() for name in names if name in tensors and tensors[name].ndim == 2]
     if len(tables) < len(names):
         raise UserError(f"{where}: this model cannot be imported: it has no tables of positions")
     for layout in ("halves", "interleaved", "inclusive"):
         expected = [sinusoids(*table.shape, layout=layout) for table in tables]
-        # The tolerance is that of half precision.
+        # The tolerance allows for half precision.
         if all(torch.allclose(*pair, rtol=0, atol=2e-3) for pair in zip(tables, expected, strict=True)):
             for name in names:
                 del tensors[name]
@@ -257,19 +261,19 @@ def _tokens(folder: Path, side: str, unknown: str) -> list[str]:
     path = next((file for file in files if file.is_file()), None)
     if path is None:
         raise UserError(f"{folder / f'{side}_vocabulary.json'}: is missing, and so is shared_vocabulary.json")
-    found = read_json(path, list) if path.suffix == ".json" else read_text(path).removesuffix("\n").split("\n")
-    if not all(isinstance(token, str) for token in found):
+    tokens = read_json(path, list) if path.suffix == ".json" else read_text(path).removesuffix("\n").split("\n")
+    if not all(isinstance(token, str) for token in tokens):
         raise UserError(f"{path}: not a list of tokens; {DAMAGED}")
-    return found if unknown in found else [*found, unknown]
+    return tokens if unknown in tokens else [*tokens, unknown]
 
 
 def _segmentations(folder: Path, beside: Path | None) -> tuple[bytes, bytes]:
     """The sentencepiece models of source and target."""
     one = (ARGOS_MODEL, "spm.model", "sentencepiece.bpe.model", "spiece.model")
-    for place in filter(None, (folder, beside)):
+    for parent in filter(None, (folder, beside)):
         for first, second in ((SOURCE_MODEL, TARGET_MODEL), *zip(one, one, strict=True)):
-            if (place / first).is_file() and (place / second).is_file():
-                return read_segmentation(place / first), read_segmentation(place / second)
+            if (parent / first).is_file() and (parent / second).is_file():
+                return read_segmentation(parent / first), read_segmentation(parent / second)
     raise UserError(
         f"{folder / SOURCE_MODEL}: is missing: a CTranslate2 model does not contain its sentencepiece model; put the "
         f"files that came with it there as {SOURCE_MODEL} and {TARGET_MODEL}, or {ARGOS_MODEL} for both sides"

@@ -15,7 +15,7 @@ from limelight.errors import UserError, shown
 from limelight.untrusted import open_plain, read_plain
 
 MAX_JSON_BYTES = 32_000_000
-"""Maximum bytes of a JSON file, about those of a vocabulary of a million tokens."""
+"""Maximum bytes of a JSON file, about the size of a vocabulary of a million tokens."""
 MAX_EXPANSION = 8
 """Maximum bytes in an archive for each of its own: weights hardly shrink, lists of tokens to a fifth."""
 DAMAGED = "it is incomplete or damaged; copy or download it again"
@@ -44,13 +44,13 @@ def read_json(path: Path, kind: type = dict) -> Any:
     """The value in a JSON file. Raises `UserError` as `read` does, and for another kind of value."""
     content = read(path, MAX_JSON_BYTES)
     try:
-        found = json.loads(content)
+        value = json.loads(content)
     except (ValueError, RecursionError) as error:  # also invalid UTF-8
         raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
-    if not isinstance(found, kind):
+    if not isinstance(value, kind):
         wanted = "a list" if kind is list else "an object with names and values"
-        raise UserError(f"{path}: holds a {type(found).__name__}, not {wanted}")
-    return found
+        raise UserError(f"{path}: holds a {type(value).__name__}, not {wanted}")
+    return value
 
 
 def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str:
@@ -76,7 +76,7 @@ def naming_damage(path: Path) -> Iterator[None]:
 def require_bounded(path: Path) -> list[str]:
     """The names of the files in a zip archive. Raises `UserError` if they are much larger than the archive."""
     with naming_damage(path), zipfile.ZipFile(path) as archive:
-        size, most = sum(each.file_size for each in archive.infolist()), MAX_EXPANSION * path.stat().st_size
+        size, most = sum(member.file_size for member in archive.infolist()), MAX_EXPANSION * path.stat().st_size
         if size > most:
             raise UserError(f"{path}: holds {size:,} bytes, and at most {most:,} are expected")
         return archive.namelist()
@@ -87,13 +87,13 @@ def unpacked(path: Path, marker: str) -> Iterator[Path]:
     """A context with a temporary folder that has the files of a zip archive: the folder that contains `marker`. An
     error names the archive. Raises `UserError` for a damaged archive."""
     inside = [name for name in require_bounded(path) if name.split("/")[-1] == marker]
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as temporary:
         with naming_damage(path), zipfile.ZipFile(path) as archive:
-            archive.extractall(place)
+            archive.extractall(temporary)
         try:
-            yield Path(place, *min(inside, key=len, default=marker).split("/")[:-1])
+            yield Path(temporary, *min(inside, key=len, default=marker).split("/")[:-1])
         except UserError as error:
-            raise UserError(str(error).replace(f"{place}/", f"{path}: ")) from None
+            raise UserError(str(error).replace(f"{temporary}/", f"{path}: ")) from None
 
 
 class ByteReader:

@@ -4,9 +4,9 @@ None of it needs transformers.
 config.json  generation_config.json  model.safetensors  source.spm  target.spm  vocab.json  tokenizer_config.json
 config.json  model.safetensors  sentencepiece.bpe.model  vocab.json | tokenizer.json
 
-M2M100 and NLLB are pre-norm, and every language has a token: a source begins with that of its language, a translation
-with that of the target language, which is forced. The tokens of the languages that are imported get our names
-(`<2de>`).
+M2M100 and NLLB are pre-norm, and every language has a token: a source begins with the token of its language, a
+translation with the token of the target language, which is forced. The tokens of the languages that are imported get
+our names (`<2de>`).
 """
 
 from collections.abc import Mapping
@@ -236,7 +236,9 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
     settings = _tokenizer_settings(folder)
     named = settings.get("source_lang"), settings.get("target_lang")
-    directions = (Direction(*map(str, named)),) if all(isinstance(each, str) and each for each in named) else ()
+    directions = (
+        (Direction(*map(str, named)),) if all(isinstance(language, str) and language for language in named) else ()
+    )
     what = "a Marian model of transformers"
     return Imported(what, config, source, target, weights, where, directions, read_card(folder))
 
@@ -342,7 +344,7 @@ def read_m2m100(
     for each in ("encoder", "decoder"):
         tensors[HUGGINGFACE.positions.format(side=each)] = table
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)
-    pairs = product(*(_named(each) for each in (sources, targets)))
+    pairs = product(*(_named(names) for names in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
     what = "an M2M100 or NLLB model of transformers"
     return Imported(what, config, side, side, weights, where, directions, read_card(folder), language_tokens="both")

@@ -150,11 +150,11 @@ def _read_npz(path: Path) -> dict[str, _Array]:
 
 def _settings(arrays: dict[str, _Array], where: str) -> dict[str, Any]:
     """The configuration in the file, which is taken out of the arrays."""
-    found = arrays.pop(SETTINGS, None)
-    if found is None:
+    array = arrays.pop(SETTINGS, None)
+    if array is None:
         raise UserError(f"{where}: holds no {SETTINGS}, the configuration of the model; take a file that Marian wrote")
     try:
-        raw = found.values.tobytes()
+        raw = array.values.tobytes()
         if len(raw) > MAX_YAML_BYTES:
             raise ValueError(f"{len(raw):,} bytes")
         values = read_yaml(raw.rstrip(b"\0").decode())
@@ -237,9 +237,9 @@ def _vocabularies(folder: Path) -> tuple[str, str]:
             if isinstance(named, list) and len(named) == 2:
                 return Path(str(named[0])).name, Path(str(named[1])).name
     models = {path.name for path in folder.glob("*.spm")} - {SOURCE_MODEL, TARGET_MODEL}
-    found = sorted(models or {path.name for path in folder.glob("*vocab*.yml")})
-    if len(found) == 1 or (len(found) == 2 and found[0].startswith("src") and found[1].startswith("trg")):
-        return found[0], found[-1]
+    names = sorted(models or {path.name for path in folder.glob("*vocab*.yml")})
+    if len(names) == 1 or (len(names) == 2 and names[0].startswith("src") and names[1].startswith("trg")):
+        return names[0], names[-1]
     raise UserError(f"{folder}: no vocabulary: put vocab.spm there, or srcvocab.spm and trgvocab.spm, or a decoder.yml")
 
 
@@ -247,8 +247,8 @@ def _listed(path: Path) -> list[str]:
     """The tokens of a `.yml`: a line for each, with its id."""
     ids: dict[int, str] = {}
     try:
-        for found in _LINE.finditer(read_text(path)):
-            ids[int(found[2])] = str(read_yaml(found[1])) if found[1][0] in "\"'" and found[1][1:] else found[1]
+        for match in _LINE.finditer(read_text(path)):
+            ids[int(match[2])] = str(read_yaml(match[1])) if match[1][0] in "\"'" and match[1][1:] else match[1]
     except ValueError as error:
         raise UserError(f"{path}: damaged: {shown(str(error))}") from None
     if sorted(ids) != list(range(len(ids))) or not ids:
@@ -276,6 +276,6 @@ def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     ours[kept] = np.arange(len(kept))
     candidates = np.full((len(source.theirs) - 1, max(1, int(lengths.max()))), END)
     for number, theirs in enumerate(source.theirs[:-1]):
-        some = listed[begins[theirs] : begins[theirs + 1]]
-        candidates[number, : len(some)] = ours[some]
+        chosen = listed[begins[theirs] : begins[theirs + 1]]
+        candidates[number, : len(chosen)] = ours[chosen]
     return Shortlist(candidates, ours[: min(first, target.size)])

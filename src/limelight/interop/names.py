@@ -172,9 +172,9 @@ def to_ours(
     for name, ours in table.items():
         if name in theirs and first.setdefault(ours, name) != name:
             require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")
-    there = {name for name in theirs if name.removesuffix(SCALE) not in table} | set(first.values())
+    given_names = {name for name in theirs if name.removesuffix(SCALE) not in table} | set(first.values())
     missing = {next(name for name in table if table[name] == ours) for ours in table.values() if ours not in first}
-    require_complete(there, set(first.values()) | missing, where)
+    require_complete(given_names, set(first.values()) | missing, where)
     weights: dict[str, Tensor] = {}
     faults = []
     for ours, name in first.items():
@@ -211,24 +211,24 @@ def _selected(tensor: Tensor, rows: Rows, new: float) -> Tensor:
 
 
 def to_theirs(weights: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
-    """Our tensors under the names of another format. Raises `UserError` if the table is not that of the model."""
+    """Our tensors under the names of another format. Raises `UserError` if the table is another model's."""
     require_complete(weights, {name for names in table.values() for name in names}, where)
     return {theirs: torch.cat([weights[name] for name in ours]) for theirs, ours in table.items()}
 
 
-def require_equal(some: Tensor, other: Tensor, message: str, tolerance: float = 0.0) -> None:
+def require_equal(tensor: Tensor, other: Tensor, message: str, tolerance: float = 0.0) -> None:
     """Raise `UserError` if two tensors differ; `tolerance` allows for tables stored in half precision."""
-    if some is not other and (
-        some.shape != other.shape or not torch.allclose(some.float(), other.float(), rtol=0, atol=tolerance)
+    if tensor is not other and (
+        tensor.shape != other.shape or not torch.allclose(tensor.float(), other.float(), rtol=0, atol=tolerance)
     ):
         raise UserError(f"{message}, and is not")
 
 
-def require_complete(found: Iterable[str], wanted: Iterable[str], where: str) -> None:
+def require_complete(names_found: Iterable[str], wanted: Iterable[str], where: str) -> None:
     """Raise `UserError` that lists all missing and all additional tensors, up to `MAX_LISTED` of each."""
-    found, wanted = set(found), set(wanted)
+    names_found, wanted = set(names_found), set(wanted)
     faults = []
-    for what, names in (("missing", sorted(wanted - found)), ("left over", sorted(found - wanted))):
+    for what, names in (("missing", sorted(wanted - names_found)), ("left over", sorted(names_found - wanted))):
         if names:
             more = [f"and {len(names) - MAX_LISTED} more"] if len(names) > MAX_LISTED else []
             faults.append(f"{what}: {', '.join([*map(shown, names[:MAX_LISTED]), *more])}")

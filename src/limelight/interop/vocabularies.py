@@ -117,9 +117,9 @@ def sentencepiece_of(tokenizer: Tokenizer) -> bytes:
     """The sentencepiece model of a tokenizer for other tools."""
     if isinstance(tokenizer, ListedTokenizer):
         return tokenizer.sentencepiece  # it contains its own rules
-    with tempfile.TemporaryDirectory() as place:
-        tokenizer.save(Path(place))
-        model = read_stored(Path(place))[1]
+    with tempfile.TemporaryDirectory() as temporary:
+        tokenizer.save(Path(temporary))
+        model = read_stored(Path(temporary))[1]
     return with_rules(model, RULE_NAME, compiled_rules())
 
 
@@ -132,7 +132,7 @@ _HANGUL = range(0xAC00, 0xD7A4)
 @lru_cache(maxsize=1)
 def compiled_rules() -> bytes:
     """The rules compiled by sentencepiece: 0.4 MB; takes half a second."""
-    lines = (f"{_codes(found)}\t{_codes(wanted)}\n" for found, wanted in sorted(rules().items()))
+    lines = (f"{_codes(spelling)}\t{_codes(wanted)}\n" for spelling, wanted in sorted(rules().items()))
     sentencepiece.set_min_log_level(2)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rules.tsv"
@@ -144,7 +144,7 @@ def compiled_rules() -> bytes:
 @lru_cache(maxsize=1)
 def rules() -> dict[str, str]:
     """The effect of `normalize` on each character, and on the sequences that are equivalent to one character."""
-    found: dict[str, str] = {}
+    by_spelling: dict[str, str] = {}
     for code in range(sys.maxunicode + 1):
         character = chr(code)
         composed = unicodedata.decomposition(character)
@@ -152,8 +152,8 @@ def rules() -> dict[str, str]:
             for spelling in (character, *_spellings(character)):
                 wanted = _normalized(spelling)
                 if wanted != spelling:
-                    found[spelling] = wanted
-    return found
+                    by_spelling[spelling] = wanted
+    return by_spelling
 
 
 def _normalized(text: str) -> str:
@@ -164,13 +164,13 @@ def _normalized(text: str) -> str:
 def _spellings(character: str) -> set[str]:
     """All canonically equivalent sequences: marks in any order, the first of them composed or not."""
     parts = unicodedata.normalize("NFD", character)
-    found = set()
+    spellings = set()
     for order in permutations(parts[1:]):
         marks = "".join(order)
         if unicodedata.normalize("NFD", parts[0] + marks) == parts:
             for count in range(len(marks)):
-                found.add(unicodedata.normalize("NFC", parts[0] + marks[:count]) + marks[count:])
-    return found
+                spellings.add(unicodedata.normalize("NFC", parts[0] + marks[:count]) + marks[count:])
+    return spellings
 
 
 def _codes(text: str) -> str:

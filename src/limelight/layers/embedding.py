@@ -39,7 +39,7 @@ def output_layer(width: int, size: int) -> nn.Linear:
 
 
 def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> Float[Tensor, "vocab features"]:
-    """The matrix of the final linear layer: that of `output`, or the embedding's rows if `output` is None.
+    """The matrix of the final linear layer: the matrix of `output`, or the embedding's rows if `output` is None.
 
     Raises `TypeError` for a layer that does not store its weights as a matrix.
     """
@@ -158,7 +158,7 @@ class LearnedPositions(AddedPositions):
             )
 
 
-def rotary_rates(head_size: int) -> Float[Tensor, " pairs"]:
+def rotary_rates(head_size: int) -> Float[Tensor, " size"]:
     """The angle between adjacent positions for each pair of components (Su et al. 2021, eq. 15)."""
     pairs = torch.arange(head_size // 2, dtype=torch.float64)
     return torch.exp(pairs * (-2 * math.log(10_000.0) / head_size)).float()

@@ -47,9 +47,9 @@ class Columns:
         """With the columns of fresh sentences in these slots."""
         if not self.parts and not fresh.parts:
             return self
-        given = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
-        own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in given)
-        return Columns(*(put_rows(part, new, slots) for part, new in zip(own, given, strict=True)))
+        fresh_parts = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
+        own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in fresh_parts)
+        return Columns(*(put_rows(part, new, slots) for part, new in zip(own, fresh_parts, strict=True)))
 
 
 @dataclass(slots=True)

@@ -119,9 +119,9 @@ def use_of(config: ModelConfig, model: Model) -> Use:
     raise TypeError(f"the family {config.family} has no use for a {type(model).__name__}")
 
 
-def resolve(place: str) -> Any:
+def resolve(path: str) -> Any:
     """Import and return the object that `module:name` refers to."""
-    module, _, name = place.partition(":")
+    module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
@@ -169,11 +169,11 @@ def choose_device(name: str, *, setting: str = "training.device=") -> torch.devi
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if name == "auto":
         return torch.device("cuda" if gpus else "cpu")
-    there = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))]
-    there += ["mps"] if torch.backends.mps.is_available() else []
-    if name not in there:
+    available = ["cpu", *(["cuda"] if gpus else []), *(f"cuda:{number}" for number in range(gpus))]
+    available += ["mps"] if torch.backends.mps.is_available() else []
+    if name not in available:
         raise UserError(
-            f"{setting}{name}: this machine, or this build of torch, has only {', '.join(there)}; use one of them, or "
-            f"{setting}auto"
+            f"{setting}{name}: this machine, or this build of torch, has only {', '.join(available)}; use one of "
+            f"them, or {setting}auto"
         )
     return torch.device(name)

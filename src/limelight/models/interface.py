@@ -68,7 +68,7 @@ class State:
         return self.changed(lambda part: part.release(places) if isinstance(part, State) else part)
 
     def changed(self: Own, change: Callable[..., Any], *others: Own) -> Own:
-        """A state with every tensor and state in it changed; `change` also takes those of other states."""
+        """A state with every tensor and state in it changed; `change` also takes the tensors of other states."""
         names = [field.name for field in fields(cast(Any, self))]
         parts = {name: _mapped(change, *(getattr(state, name) for state in (self, *others))) for name in names}
         return cast(Own, replace(cast(Any, self), **parts))
@@ -76,7 +76,7 @@ class State:
 
 def _mapped(change: Callable[..., Any], *parts: Any) -> Any:
     if isinstance(parts[0], tuple | list):
-        return type(parts[0])(_mapped(change, *each) for each in zip(*parts, strict=True))
+        return type(parts[0])(_mapped(change, *of_part) for of_part in zip(*parts, strict=True))
     return change(*parts)
 
 
@@ -132,7 +132,7 @@ class Active:
 class Query(NamedTuple):
     """A search without phrases, forced tokens, rules or sampling: greedy if `width` is 1, else beam.
 
-    Settings are those of `SearchSettings`."""
+    Settings as in `SearchSettings`."""
 
     source: Sequence[int]
     width: int

@@ -57,7 +57,7 @@ class AttentionAligner:
 
     Attributes:
         towards: the tokenizers of a direction.
-        directions: those of the model.
+        directions: the directions of the model.
         heads: those that align; without any, the mean of all heads is used.
     """
 
@@ -78,14 +78,14 @@ class AttentionAligner:
         Raises `UserError` for an ensemble, a model without cross-attention, a direction that the model does not have,
         and a sentence that is too long, with its number.
         """
-        found = find_direction(self.directions, *(direction or ("", "")))
-        forward = self._best_sources(pairs, found)
-        turned = None if found is None else Direction(found.target, found.source)
+        known_direction = find_direction(self.directions, *(direction or ("", "")))
+        forward = self._best_sources(pairs, known_direction)
+        turned = None if known_direction is None else Direction(known_direction.target, known_direction.source)
         if not symmetrize or turned is None or turned not in self.directions:
-            return [sorted((source, row) for row, source in enumerate(each) if source >= 0) for each in forward]
+            return [sorted((source, row) for row, source in enumerate(of_pair) if source >= 0) for of_pair in forward]
         backward = self._best_sources([(target, source) for source, target in pairs], turned)
         links = (grow(*both, final=True) for both in zip(forward, backward, strict=True))
-        return [[(link.source, link.target) for link in each] for each in links]
+        return [[(link.source, link.target) for link in of_pair] for of_pair in links]
 
     def choose(self, pairs: Sequence[tuple[WordPair, Direction | None]]) -> tuple[list[AlignmentHead], float]:
         """Choose the heads that align, on pairs of any of the directions.
@@ -93,8 +93,12 @@ class AttentionAligner:
         Returns the heads and their agreement from 0 to 1: of both directions, if the model has them, otherwise with
         erasure; see `inspection.word_alignment`. Raises `UserError` if no pair is usable, and as `align` does.
         """
-        turned = {each for each in self.directions if Direction(each.target, each.source) in self.directions}
-        both = [each for each in pairs if each[1] in turned]
+        turned = {
+            known_direction
+            for known_direction in self.directions
+            if Direction(known_direction.target, known_direction.source) in self.directions
+        }
+        both = [known_direction for known_direction in pairs if known_direction[1] in turned]
         fitting = _spread(both or pairs, PAIRS_OF_BOTH if both else PAIRS_OF_ONE)
         ready = [self._tokenized([words], direction)[0] for words, direction in fitting]
         if not any(pair.source and pair.target for pair in ready):
@@ -116,14 +120,14 @@ class AttentionAligner:
     def _best_sources(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[list[int]]:
         """For each target word of each pair its source word, -1 for none."""
         ready = self._tokenized(pairs, direction)
-        found: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
+        best: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
         rows = [row for row, pair in enumerate(ready) if pair.source and pair.target]
         squares = np.array([(max(len(ready[row].source), len(ready[row].target)) + 1) ** 2 for row in rows])
-        for some in cut_batches(squares, squares, tokens=BATCH_WEIGHTS, generator=np.random.default_rng(0)):
-            chosen = [rows[place] for place in some]
+        for group in cut_batches(squares, squares, tokens=BATCH_WEIGHTS, generator=np.random.default_rng(0)):
+            chosen = [rows[place] for place in group]
             for row, each in zip(chosen, word_weights(self.model, [ready[row] for row in chosen]), strict=True):
-                found[row] = best_sources(each, self.heads)
-        return found
+                best[row] = best_sources(each, self.heads)
+        return best
 
     def _tokenized(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[TokenizedPair]:
         tokenizers = self.towards(direction)
@@ -147,7 +151,7 @@ def _spread(
 ) -> Sequence[tuple[WordPair, Direction | None]]:
     """At most `count` pairs of fitting lengths, spread evenly."""
     for lengths in LENGTHS:
-        if fitting := [each for each in pairs if all(len(side) in lengths for side in each[0])]:
+        if fitting := [pair for pair in pairs if all(len(side) in lengths for side in pair[0])]:
             return fitting[:: max(1, len(fitting) // count)][:count]
     return []
 
@@ -156,4 +160,4 @@ def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
     """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_table` does."""
     counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
     table = read_table(path, Heads, layers=len(counts), heads=counts[0])
-    return [AlignmentHead(each.layer, each.head, each.reads) for each in table.heads] if table else []
+    return [AlignmentHead(head.layer, head.head, head.reads) for head in table.heads] if table else []

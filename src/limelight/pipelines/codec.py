@@ -67,7 +67,7 @@ class Part(NamedTuple):
     marked: bool = False
     """Whether the text and its translation are marked: their placeholders are reserved tokens."""
     tags: tuple[str, ...] = ()
-    """Reserved tokens before the text, after that of the language."""
+    """Reserved tokens before the text, after the token of the language."""
     request: Request | None = None
     """The request to an engine, which `Codec.encode` makes; None for a blank text."""
 
@@ -166,8 +166,8 @@ class Codec:
 
         Raises `UserError` if the model does not have the direction, or has several and None is given.
         """
-        found = find_direction(self.directions, *(direction or ("", "")))
-        return self.tokenizers_of(found)
+        known_direction = find_direction(self.directions, *(direction or ("", "")))
+        return self.tokenizers_of(known_direction)
 
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         """The tokenizers for a direction of the model, with these tags."""
@@ -208,7 +208,9 @@ class Codec:
             raise UserError(f"formality={form}: this model cannot choose: {why}; leave it out, or use prefer_{form}")
         if domain:
             if f"domain:{domain}" not in self.constraints_known:
-                known = sorted(each.partition(":")[2] for each in self.constraints_known if ":" in each)
+                known = sorted(
+                    constraint.partition(":")[2] for constraint in self.constraints_known if ":" in constraint
+                )
                 raise UserError(f"domain={domain}: this model knows {', '.join(known) or 'no domains'}; leave it out")
             names.append(f"domain:{domain}")
         return tuple(map(side_constraint_tag, names))
@@ -255,8 +257,8 @@ class Codec:
         tokens = [token for phrase in phrases for form in phrase.forms for token in form]
         if listed is not None and tokens:
             listed = np.union1d(listed, np.array(tokens, dtype=np.int64))
-        asked = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
-        return part._replace(request=replace(asked, phrases=tuple(phrases)))
+        request = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
+        return part._replace(request=replace(request, phrases=tuple(phrases)))
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
@@ -266,8 +268,12 @@ class Codec:
             settings = request.settings
             ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
             hypotheses = ranked[: settings.n_best]
-        found = [self._said(part, each) for each in hypotheses]
-        return replace(found[0], alternatives=tuple(found[1:])) if found else known(part.text, "", part.direction)
+        translations = [self._said(part, hypothesis) for hypothesis in hypotheses]
+        return (
+            replace(translations[0], alternatives=tuple(translations[1:]))
+            if translations
+            else known(part.text, "", part.direction)
+        )
 
     def _said(self, part: Part, hypothesis: Hypothesis) -> Translation:
         target, ids = self.tokenizers.target, hypothesis.ids
@@ -296,7 +302,7 @@ class Codec:
     def _spelled(self) -> frozenset[int]:
         """The ids of the unknown token and of bytes in the source vocabulary."""
         pieces = self.tokenizers.source.pieces(range(self.tokenizers.source.size))
-        return frozenset({UNKNOWN, *(place for place, piece in enumerate(pieces) if byte_of(piece))})
+        return frozenset({UNKNOWN, *(number for number, piece in enumerate(pieces) if byte_of(piece))})
 
     @cached_property
     def _letters(self) -> frozenset[str]:
@@ -310,13 +316,13 @@ class Codec:
         if character not in self._held:
             both = self.tokenizers if not character.isalnum() else self.tokenizers[:1]
             self._held[character] = character != SPACE and all(
-                self._spelled.isdisjoint(each.encode(character)) for each in both
+                self._spelled.isdisjoint(tokenizer.encode(character)) for tokenizer in both
             )
         return self._held[character]
 
     def holds(self, text: str) -> bool:
         """Whether the vocabulary has tokens for all characters of a text but spaces."""
-        return all(each.isspace() or self.is_held(each) for each in set(text))
+        return all(character.isspace() or self.is_held(character) for character in set(text))
 
     def carriers(self, direction: Direction | None) -> tuple[Protector, ...]:
         """The protectors of numbers, in the notation of the target language, and of signs and words that the

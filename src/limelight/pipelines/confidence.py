@@ -20,17 +20,17 @@ FEATURES = ("mean", "mean squared", "least", "doubtful", "probability", "length"
 
 def features_of(tokenizer: Tokenizer, source: str, text: str, hypothesis: Hypothesis) -> list[float]:
     """The features named in `FEATURES`. The log-probability of a word is the sum over its tokens."""
-    tokens, words = [max(LEAST, each) for each in hypothesis.log_probabilities], dict[int, float]()
-    for word, each in zip(tokenizer.word_of(hypothesis.ids), tokens, strict=False):
-        words[word] = words.get(word, 0.0) + each
-    of_words = [max(LEAST, each) for each in words.values()]
+    tokens, words = [max(LEAST, value) for value in hypothesis.log_probabilities], dict[int, float]()
+    for word, value in zip(tokenizer.word_of(hypothesis.ids), tokens, strict=False):
+        words[word] = words.get(word, 0.0) + value
+    of_words = [max(LEAST, value) for value in words.values()]
     mean = sum(tokens) / max(1, len(tokens))
     coverage = max(-3.0, min(3.0, math.log((len(text) + 1) / (len(source) + 1))))
     return [
         mean,
         mean * mean,
         min(of_words, default=0.0),
-        sum(each < DOUBTFUL for each in of_words) / max(1, len(of_words)),
+        sum(value < DOUBTFUL for value in of_words) / max(1, len(of_words)),
         math.exp(max(LEAST, sum(hypothesis.log_probabilities))),
         math.log(len(of_words) + 1),
         coverage,

@@ -38,12 +38,12 @@ class Reader(Generic[ModelT]):
         `batch_tokens` is the maximum size of a batch: texts * tokens of the longest. Raises `UserError` for a text
         longer than the model permits, with its number.
         """
-        found = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
+        vectors = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
         with eval_mode(self.model) as device:
             for places, batch in self._batches(texts, batch_tokens, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
-                found[places] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
-        return found
+                vectors[places] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
+        return vectors
 
     def attention(self, text: str) -> AttentionMap:
         """The attention map of `text`: `encoder_self`, from each token to each.
@@ -126,9 +126,9 @@ class Classifier(Reader[halves.Classifier]):
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         first = 1
-        for some in chunks(lines, chunk):
-            yield from self.classify(some, batch_tokens=batch_tokens, first=first)
-            first += len(some)
+        for chunk_of_lines in chunks(lines, chunk):
+            yield from self.classify(chunk_of_lines, batch_tokens=batch_tokens, first=first)
+            first += len(chunk_of_lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class MaskFiller(Reader[MaskedModel]):
         """Whether a mask at the beginning of a text begins a word."""
         inner = ordinary if spells_spaces else ordinary & ~begins
         # A small vocabulary may have no token of the wanted kind.
-        self._allowed = [some if some.any() else ordinary for some in (inner, ordinary & begins & ~bare)]
+        self._allowed = [allowed if allowed.any() else ordinary for allowed in (inner, ordinary & begins & ~bare)]
         """The tokens that continue a word, and those that begin one."""
 
     def fill(self, text: str, *, top: int = 5) -> Filled:
@@ -184,19 +184,21 @@ class MaskFiller(Reader[MaskedModel]):
         if not begins:
             raise UserError(f"there is no {MASK} in this text: write it in place of the token to predict")
         row, guesses = [*self._row(ids, "this text"), END], list[tuple[Guess, ...]]()
-        places = [place for place, number in enumerate(ids) if number == self.mask]
+        places = [position for position, number in enumerate(ids) if number == self.mask]
         with eval_mode(self.model) as device:
             read = torch.tensor([row], device=device)
             features = self.model.read(read, torch.ones_like(read, dtype=torch.bool))
-            logits = self.model.project(features[0, [place + 1 for place in places]])  # after the end at the beginning
+            logits = self.model.project(
+                features[0, [position + 1 for position in places]]
+            )  # after the end at the beginning
             shares = logits.cpu().double().softmax(dim=1).numpy()
-        for place, probabilities, begins_word in zip(places, shares, begins, strict=True):
+        for position, probabilities, begins_word in zip(places, shares, begins, strict=True):
             allowed = self._allowed[begins_word]
             order = np.argsort(-np.where(allowed, probabilities, -1.0), kind="stable")
             best = order[: min(top, int(allowed.sum()))].tolist()
             shown = [piece.removeprefix(SPACE) or piece for piece in self.tokenizer.pieces(best)]
             guesses.append(tuple(map(Guess, shown, probabilities[best].tolist())))
-            ids[place] = best[0]
+            ids[position] = best[0]
         return Filled(text, self.tokenizer.decode(ids), tuple(guesses))
 
     def _masked(self, text: str) -> tuple[list[int], list[bool]]:

@@ -71,9 +71,9 @@ def _without_heads(method: Callable[..., Result]) -> Callable[..., Result]:
     """A method whose passes of the model are without the heads that are off."""
 
     @wraps(method)
-    def changed(one: "Explanation", *given: Any, **named: Any) -> Result:
+    def changed(one: "Explanation", *arguments: Any, **named: Any) -> Result:
         with probe(one.model, one.factors):
-            return method(one, *given, **named)
+            return method(one, *arguments, **named)
 
     return changed
 
@@ -162,12 +162,12 @@ class Explanation:
             }
             layer, head = max(roles, key=lambda place: roles[place])
             rows = range(len(document["steps"]))
-            first, *others = found = [self.look_up("cross", layer, head, row) for row in rows]
-            for each in others:  # keys and values are those of the source, whatever the row
+            first, *others = look_ups = [self.look_up("cross", layer, head, row) for row in rows]
+            for look_up in others:  # keys and values come from the source, whatever the row
                 for name in ("keys", "values"):
-                    if each[name] == first[name]:
-                        del each[name]
-            document["look_ups"] = {f"cross/{layer}/{head}/{row}": each for row, each in enumerate(found)}
+                    if look_up[name] == first[name]:
+                        del look_up[name]
+            document["look_ups"] = {f"cross/{layer}/{head}/{row}": look_up for row, look_up in enumerate(look_ups)}
         return document
 
     def _needed(self, seen: AttentionMap) -> Needed | None:
@@ -188,18 +188,18 @@ class Explanation:
         """What weights do not say: `erasure` and `contributions`.
 
         `erasure` is (target tokens, source words), log p(token) minus the same without the word (`inspection.erasure`);
-        it is missing for a long sentence. `contributions` are those of Transformers (`inspection.contributions`).
+        it is missing for a long sentence. `contributions` exist for Transformers (`inspection.contributions`).
         """
-        found = dict[str, Any]()
+        measures = dict[str, Any]()
         if self._word_count * (len(self.target) + 1) <= MAX_MEASURED:
-            found["erasure"] = packed(self.erasures())
+            measures["erasure"] = packed(self.erasures())
         if isinstance(self.model, Transformer):
             model = with_heads(self.model, self.factors) if self.factors else self.model
-            found["contributions"] = {
-                kind: {"norms": packed(each.norms), "mean": packed(mean_share(each.layers))}
-                for kind, each in contributions(model, self.source, self.target).items()
+            measures["contributions"] = {
+                kind: {"norms": packed(contribution.norms), "mean": packed(mean_share(contribution.layers))}
+                for kind, contribution in contributions(model, self.source, self.target).items()
             }
-        return found
+        return measures
 
     @property
     def _word_count(self) -> int:
@@ -222,14 +222,18 @@ class Explanation:
         predicted = decoder_lens(model, self.source, self.target)
         return {
             "encoder": [
-                {"text": own.decode(each.ids), "log_probability": each.log_probability, "finished": each.finished}
-                for each in read
+                {
+                    "text": own.decode(reading.ids),
+                    "log_probability": reading.log_probability,
+                    "finished": reading.finished,
+                }
+                for reading in read
             ],
             "decoder": [
                 [
-                    candidate(own, each.best, math.log(each.best_probability), end=model.end_id)
-                    | {"chosen": each.probability}
-                    for each in row
+                    candidate(own, reading.best, math.log(reading.best_probability), end=model.end_id)
+                    | {"chosen": reading.probability}
+                    for reading in row
                 ]
                 for row in predicted
             ],
@@ -252,12 +256,12 @@ class Explanation:
     @_without_heads
     def inside(self, side: str, layer: int, place: int) -> dict[str, Any]:
         """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
-        found = inside(self.model, self._pair, side, layer, place)
+        document = inside(self.model, self._pair, side, layer, place)
         own, end = self.tokenizers.target, self.model.end_id
-        return found | {
+        return document | {
             "raised": [
                 {"text": candidate(own, token, 0.0, end=end)["text"], "value": value}
-                for token, value in found.get("raised", ())
+                for token, value in document.get("raised", ())
             ]
         }
 
@@ -300,8 +304,8 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """(rows, columns): each row as shares, the mean over the layers; zero where a layer contributes nothing."""
     sums = layers.sum(axis=-1, keepdims=True)
-    found: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
-    return found
+    shares: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
+    return shares
 
 
 def _forced(tokenizer: Tokenizer, text: str) -> list[int]:

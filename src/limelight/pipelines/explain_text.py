@@ -20,22 +20,22 @@ from limelight.tokens.text import encode_text
 GUESSES = 8
 
 
-def explain_written(generator: TextGenerator, found: Generated, name: str = "") -> dict[str, Any]:
+def explain_written(generator: TextGenerator, generated: Generated, name: str = "") -> dict[str, Any]:
     """The page's document of a prompt and its continuation, with `steps` and `written`.
 
-    The weights are those of `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
+    The weights are `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
     """
-    whole = found.prompt + found.text
-    document = page_document(replace(text_attention(generator, whole), model=name))
+    full_text = generated.prompt + generated.text
+    document = page_document(replace(text_attention(generator, full_text), model=name))
     tokenizer = generator.tokenizers.target
-    model, ids = generator.model, encode_text(tokenizer, whole)
+    model, ids = generator.model, encode_text(tokenizer, full_text)
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     document["steps"], document["map"] = decoding_steps(model, tokenizer, batch, ids), model_map(model, batch)
     document["written"] = {
-        "prompt": found.prompt,
-        "text": found.text,
-        "log_probability": found.log_probability,
-        "ended_by": found.ended_by,
+        "prompt": generated.prompt,
+        "text": generated.text,
+        "log_probability": generated.log_probability,
+        "ended_by": generated.ended_by,
     }
     return document
 
@@ -43,16 +43,16 @@ def explain_written(generator: TextGenerator, found: Generated, name: str = "") 
 def explain_filled(filler: MaskFiller, text: str, name: str = "") -> dict[str, Any]:
     """The page's document of a text with masks, with `filled`: the completed text, and the predictions for each mask.
 
-    The weights are those of `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
+    The weights are `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
     text that is too long.
     """
     document = page_document(replace(text_attention(filler, text), model=name))
     batch = label_batch([begun(filler.tokenizer.encode(text))], [0], padding=filler.tokenizer.padding)
     document["map"] = model_map(filler.model, batch)
     if filler.mask in filler.tokenizer.encode(text):
-        found = filler.fill(text, top=GUESSES)
-        masks = [[{"text": guess.text, "probability": guess.probability} for guess in mask] for mask in found.masks]
-        document["filled"] = {"text": found.text, "masks": masks}
+        filled = filler.fill(text, top=GUESSES)
+        masks = [[{"text": guess.text, "probability": guess.probability} for guess in mask] for mask in filled.masks]
+        document["filled"] = {"text": filled.text, "masks": masks}
     return document
 
 

@@ -39,7 +39,8 @@ class Writer:
     ) -> None:
         self._tokenizer, self._stop, self._after_space = tokenizer, tuple(stop), after_space
         self._context, self._latest = list[int](), list(prompt)
-        """Tokens that affect the decoding of the next one: those of the last visible text, and those after it."""
+        """Tokens that affect the decoding of the next one: the tokens of the last visible text, and the tokens after
+        it."""
         self._size = len(decode_text(tokenizer, prompt))
         """Length of their text."""
         self._held = ""
@@ -49,8 +50,8 @@ class Writer:
     def hear(self, token: int) -> str:
         """Add a token; returns the text that is certain after it."""
         self._latest.append(token)
-        whole = decode_text(self._tokenizer, [*self._context, *self._latest])
-        text, self._size = whole[self._size :], len(whole)
+        full_text = decode_text(self._tokenizer, [*self._context, *self._latest])
+        text, self._size = full_text[self._size :], len(full_text)
         if text.strip():  # white space alone may be taken for the beginning of a line
             self._context, self._latest = self._latest, []
             self._size = len(decode_text(self._tokenizer, self._context))
@@ -89,7 +90,7 @@ class Generated:
     """The generated text, without the prompt and without the stop text."""
     prompt: str
     tokens: tuple[str, ...]
-    """The generated tokens, including those of a stop text, without the end."""
+    """The generated tokens, including the tokens of a stop text, without the end."""
     log_probability: float
     """Log-probability of these tokens, and of the end if it was generated, before temperature, top-k and top-p; natural
     logarithm."""
@@ -152,7 +153,7 @@ class TextGenerator:
         Raises `UserError` for settings out of bounds, and `RunError` if the predictions of the model are NaN.
         """
         grown = self.write(prompt, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop)
-        done = {each.sample: each.done for each in grown if each.done is not None}
+        done = {growth.sample: growth.done for growth in grown if growth.done is not None}
         return [done[sample] for sample in range(samples)]
 
     def stream(
@@ -161,7 +162,7 @@ class TextGenerator:
         """Generate one text in parts, which concatenated are the text of `generate`. Parts have only whole characters,
         and nothing that may be the beginning of a stop text."""
         grown = self.write(prompt, max_tokens=max_tokens, sampling=sampling, stop=stop)
-        return (each.text for each in grown if each.text)
+        return (growth.text for growth in grown if growth.text)
 
     def write(
         self,
@@ -264,7 +265,7 @@ class _Draft:
         return Request(context[:-1], self.room, settings, first=context[-1], substream=substream)
 
     def hear(self, token: int, log_probability: float) -> Growth:
-        """Add a token; `log_probability` is that of all tokens of the current state."""
+        """Add a token; `log_probability` has the log-probabilities of all tokens in the current state."""
         self._tokens.append(token)
         self._context.append(token)
         self._now = log_probability
@@ -284,14 +285,14 @@ class _Draft:
 
     def _over(self, text: str, ended_by: Literal["end", "stop", "length"]) -> Growth:
         self.done = True
-        whole = Generated(
+        generated = Generated(
             text="".join([*self._text, text]),
             prompt=self._prompt,
             tokens=tuple(self._tokenizer.pieces(self._tokens)),
             log_probability=self._before + self._now,
             ended_by=ended_by,
         )
-        return Growth(self.sample, text, whole)
+        return Growth(self.sample, text, generated)
 
 
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:

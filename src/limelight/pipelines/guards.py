@@ -1,6 +1,6 @@
 """Guards: compare a translation with its source, search once more if something is lost, and warn.
 
-What a translation says is what the model wrote. Guards compare its text with that of its source, for every language
+What a translation says is what the model wrote. Guards compare its text with its source, for every language
 alike, and name the faults in `Translation.warnings`:
 
     loop              it repeats itself, which its source does not; the repetition is cut
@@ -78,23 +78,26 @@ def guarded(
     """The translations of a sentence, the first with warnings; one, unless several were asked for. `plain` is the
     sentence with its spans as text, if it is searched first."""
     first, request = plain or part, part.request
-    found = yield from search(first)
+    translations = yield from search(first)
     if request is None:
-        return found
+        return translations
     if plain is not None:
-        found = [replace(each, text=_with_placeholders(each.text, part.text, spans)) for each in found]
-    best, settings = checked(codec, part, found[0], first.request), request.settings
+        translations = [
+            replace(translation, text=_with_placeholders(translation.text, part.text, spans))
+            for translation in translations
+        ]
+    best, settings = checked(codec, part, translations[0], first.request), request.settings
     is_final = settings.sampling is not None or settings.n_best > 1 or bool(request.phrases)
     if not is_final and not SEARCHED.isdisjoint(best.warnings):
         again, further = _again(codec, part, request, best)
         others = yield from search(again)
-        tried = [checked(codec, part, _with_spans(each, further), again.request) for each in others]
+        tried = [checked(codec, part, _with_spans(translation, further), again.request) for translation in others]
         best = min([best, *tried], key=_rank)
     if "loop" in best.warnings and not (is_final or request.prefix):
         best = replace(best, text=checks.cut_loops(part.text, best.text))
     if best.confidence is not None and not WRONG.isdisjoint(best.warnings):
         best = replace(best, confidence=min(UNSURE, best.confidence))
-    return [best, *(found[1:] if is_final else ())]
+    return [best, *(translations[1:] if is_final else ())]
 
 
 def _rank(translation: Translation) -> tuple[int, float]:
@@ -122,10 +125,10 @@ def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
 def checked(codec: Codec, part: Part, translation: Translation, request: Request | None) -> Translation:
     """The translation of a request with its faults as warnings."""
     sizes = (len(request.source) if request else 0, len(translation.tokens))
-    found = faults(ANNOTATION.sub("", part.text), translation.text, names_of(part.direction), sizes)
+    warnings = faults(ANNOTATION.sub("", part.text), translation.text, names_of(part.direction), sizes)
     if request is not None and codec.unknown_share(part.text, request) > UNKNOWN:
-        found = (*found, "unknown script")
-    return replace(translation, warnings=found) if found else translation
+        warnings = (*warnings, "unknown script")
+    return replace(translation, warnings=warnings) if warnings else translation
 
 
 def faults(
@@ -135,7 +138,7 @@ def faults(
     source and output, and `sizes` their numbers of tokens."""
     changes = compare_numbers(checks.without_addresses(source), checks.without_addresses(output), languages)
     ours, theirs = PLACEHOLDER.findall(source), PLACEHOLDER.findall(output)
-    found = {
+    holds_of = {
         "loop": checks.find_loop(source, output) is not None,
         "placeholder lost": ours != theirs and sorted(ours) != sorted(theirs),
         "number lost": bool(changes.lost),
@@ -146,7 +149,7 @@ def faults(
         "too long": sizes[1] > checks.LONG * sizes[0] + checks.FEW,
         "copied": checks.is_copied(source, output),
     }
-    return tuple(name for name, holds in found.items() if holds)
+    return tuple(name for name, holds in holds_of.items() if holds)
 
 
 def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tuple[Part, Sequence[Span]]:

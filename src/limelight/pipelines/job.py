@@ -55,7 +55,7 @@ class Job(Generic[Found, Result]):
 
     Args:
         sentences: the steps of each sentence, made on demand.
-        join: makes the result of those of the sentences.
+        join: makes the result from the results of the sentences.
     """
 
     def __init__(self, sentences: Iterable[Steps[Found]], join: Callable[[Sequence[Found]], Result]) -> None:
@@ -101,13 +101,13 @@ class Job(Generic[Found, Result]):
             self._begin(most)
             return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
 
-    def receive(self, ask: Ask, found: list[Hypothesis]) -> Ask | None:
+    def receive(self, ask: Ask, hypotheses: list[Hypothesis]) -> Ask | None:
         """Receive the hypotheses of a request; returns the next search of its sentence, if it needs another one."""
         if self.done:  # another sentence has failed
             return None
         steps = self._running[ask.sentence]
         try:
-            return Ask(ask.sentence, steps.send(found))
+            return Ask(ask.sentence, steps.send(hypotheses))
         except StopIteration as end:
             with self._lock:
                 del self._running[ask.sentence]

@@ -112,7 +112,7 @@ def load_classifier(path: str | Path, device: torch.device | None = None) -> Cla
 
 
 def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None, **options: Any) -> Any:
-    """The pipeline of some folders, for a use; by default for that of the first one."""
+    """The pipeline of some folders, for a use; by default for the use of the first one."""
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
         raise UserError("no model to load: give the folder of a run")
@@ -120,21 +120,21 @@ def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None,
     stored = [load_model(folder, device) for folder in folders]
     family = stored[0].config.model
     use = use or use_of(family, stored[0].rows)
-    for each in stored:
-        require_command(each, use.name)
+    for model in stored:
+        require_command(model, use.name)
     if len(stored) > 1 and use is not TRANSLATE:
         raise UserError(f"{len(stored)} models: translators alone can be an ensemble; give one model")
     if options.get("precision") == "auto":
         options["precision"] = "int8" if device.type == "cpu" and all(map(_keeps_quality, stored)) else None
     make = resolve(use.pipeline)
-    given = {name: value for name, value in options.items() if value is not None}
-    for name, value in given.items():
+    set_options = {name: value for name, value in options.items() if value is not None}
+    for name, value in set_options.items():
         if name not in signature(make).parameters:
             raise UserError(f"{folders[0]}: {name}={value} is not an option of a model of the family {family.family}")
-    made = make(stored, **given)
+    pipeline = make(stored, **set_options)
     if use is TRANSLATE and len(folders) == 1:
-        made.name = str(folders[0])
-    return made
+        pipeline.name = str(folders[0])
+    return pipeline
 
 
 def make_translator(
@@ -146,8 +146,8 @@ def make_translator(
         _require_alike(first, other)
     if shortlist and len(stored) > 1:
         raise UserError(f"{len(stored)} models and a shortlist: an ensemble takes none; give one model")
-    made = Translator(
-        first if len(stored) == 1 else Ensemble([cast(Seq2Seq, each.model) for each in stored]),
+    translator = Translator(
+        first if len(stored) == 1 else Ensemble([cast(Seq2Seq, model.model) for model in stored]),
         first.tokenizers,
         first.config.decoding,
         precision=precision or search_precision(first.config.weights, first.device),
@@ -155,21 +155,21 @@ def make_translator(
         threads=threads,
         directions=directions_of(first.config.data),
     )
-    made.forces_languages = first.config.data.language_tokens == "both"
+    translator.forces_languages = first.config.data.language_tokens == "both"
     if len(stored) > 1:
-        return made
-    made.knows_placeholders = first.config.augmentation.placeholders > 0
-    made.knows_terms = first.config.augmentation.terms > 0
-    made.detector = read_detector(first.folder / DETECTOR)
+        return translator
+    translator.knows_placeholders = first.config.augmentation.placeholders > 0
+    translator.knows_terms = first.config.augmentation.terms > 0
+    translator.detector = read_detector(first.folder / DETECTOR)
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
-        made.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
+        translator.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
     with _optional("words are aligned with the mean of all heads"):
-        made.alignment_heads = stored_heads(first.folder / ALIGNMENT, cast(Seq2Seq, first.rows))
+        translator.alignment_heads = stored_heads(first.folder / ALIGNMENT, cast(Seq2Seq, first.rows))
     with _optional("the page shows no roles over a corpus"):
-        made.head_roles = read_table(
+        translator.head_roles = read_table(
             first.folder / ROLES, Roles, counts=head_counts(cast(Seq2Seq, first.rows)), known=TEXTS
         )
-    return made
+    return translator
 
 
 def _keeps_quality(stored: StoredModel) -> bool:
@@ -189,7 +189,7 @@ def _optional(consequence: str) -> Iterator[None]:
 
 def _require_alike(first: StoredModel, other: StoredModel) -> None:
     """Raise `UserError` for two models that cannot be an ensemble."""
-    names = [str(each.folder.parent if each.folder.name == BEST else each.folder) for each in (first, other)]
+    names = [str(model.folder.parent if model.folder.name == BEST else model.folder) for model in (first, other)]
     message = f"{' and '.join(names)} cannot be an ensemble"
     if _pieces(first.tokenizers) != _pieces(other.tokenizers):
         raise UserError(f"{message}: their tokenizers differ in size or tokens; train them with the same one")
@@ -201,4 +201,4 @@ def _require_alike(first: StoredModel, other: StoredModel) -> None:
 
 
 def _pieces(tokenizers: Tokenizers) -> list[list[str]]:
-    return [each.pieces(range(each.size)) for each in tokenizers]
+    return [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]

@@ -87,39 +87,39 @@ class Options:
     """Whether the beam size was asked for, so that searches for phrases do not widen it."""
 
     @classmethod
-    def of(cls, config: DecodingConfig, asked: TextOptions, *, protects: bool) -> Options:
+    def of(cls, config: DecodingConfig, named: TextOptions, *, protects: bool) -> Options:
         """The model's defaults with what is asked for; `protects` is the default of `protect`.
 
         Raises `UserError` as `search_settings` does.
         """
         own = TextOptions.__annotations__.keys() - SearchOptions.__annotations__.keys()
-        searched = {name: value for name, value in asked.items() if name not in own}
+        searched = {name: value for name, value in named.items() if name not in own}
         search = search_settings(config, cast(SearchOptions, searched))
         of_many = {"n_best", "sampling", *(["beam_size"] if search.sampling is not None else [])}
         once = {name: value for name, value in searched.items() if name not in of_many}
-        target, form = split_form(asked.get("target_lang") or "")
-        guards = asked.get("guards")
+        target, form = split_form(named.get("target_lang") or "")
+        guards = named.get("guards")
         return cls(
             search,
             draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
-            beam_given=asked.get("beam_size") is not None,
-            source_lang=asked.get("source_lang") or "",
+            beam_given=named.get("beam_size") is not None,
+            source_lang=named.get("source_lang") or "",
             target_lang=target,
-            lines=bool(asked.get("lines")),
+            lines=bool(named.get("lines")),
             guards=config.guards if guards is None else guards,
             carries=config.guards,
-            pivot=bool(asked.get("pivot", True)),
-            formality=_formality(asked.get("formality") or (form and f"prefer_{form}")),
-            domain=asked.get("domain") or "",
-            detected=bool(asked.get("detected")) or not asked.get("source_lang"),
-            protectors=_protectors(asked.get("protect"), default=protects),
-            glossary=asked.get("glossary"),
-            memory=asked.get("memory"),
+            pivot=bool(named.get("pivot", True)),
+            formality=_formality(named.get("formality") or (form and f"prefer_{form}")),
+            domain=named.get("domain") or "",
+            detected=bool(named.get("detected")) or not named.get("source_lang"),
+            protectors=_protectors(named.get("protect"), default=protects),
+            glossary=named.get("glossary"),
+            memory=named.get("memory"),
         )
 
     def checks(self, direction: Direction | None) -> bool:
         """Whether translations of a direction are checked. A task other than translation has outputs whose numbers,
-        addresses, and letters need not be those of its input."""
+        addresses, and letters may differ from its input."""
         return is_between_languages(direction) if self.guards is None else self.guards
 
     def default_protectors(self, direction: Direction | None) -> tuple[Protector, ...]:
@@ -136,10 +136,10 @@ class Options:
 FORMALITIES = ("formal", "informal", "prefer_formal", "prefer_informal")
 
 
-def _formality(asked: str | None) -> str:
-    if asked and asked not in FORMALITIES:
-        raise UserError(f"formality is {asked!r}: one of {', '.join(FORMALITIES)}")
-    return asked or ""
+def _formality(name: str | None) -> str:
+    if name and name not in FORMALITIES:
+        raise UserError(f"formality is {name!r}: one of {', '.join(FORMALITIES)}")
+    return name or ""
 
 
 def is_between_languages(direction: Direction | None) -> bool:
@@ -150,10 +150,10 @@ def is_between_languages(direction: Direction | None) -> bool:
     return source != target and source != UNNAMED["source"] and target != UNNAMED["target"]
 
 
-def _protectors(asked: bool | Sequence[str | Protector] | None, *, default: bool) -> tuple[Protector, ...] | None:
+def _protectors(protect: bool | Sequence[str | Protector] | None, *, default: bool) -> tuple[Protector, ...] | None:
     """The protectors of a call; None for the default ones."""
-    if isinstance(asked, bool) or asked is None:
-        return DEFAULT if asked else None if asked is None and default else ()
-    if isinstance(asked, str):
-        raise UserError(f"protect is a list of expressions: write [{asked!r}]")
-    return (*DEFAULT, *(pattern(each) if isinstance(each, str) else each for each in asked))
+    if isinstance(protect, bool) or protect is None:
+        return DEFAULT if protect else None if protect is None and default else ()
+    if isinstance(protect, str):
+        raise UserError(f"protect is a list of expressions: write [{protect!r}]")
+    return (*DEFAULT, *(pattern(expression) if isinstance(expression, str) else expression for expression in protect))

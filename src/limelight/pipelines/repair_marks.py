@@ -2,7 +2,7 @@
 
 Tags are not in the model's input, and a model may lose other placeholders. Both are placed by the model's attention
 weights. These are distributed over neighboring words, so no single weight decides. A single placeholder is placed where
-it best separates the translation of the words before it from that of the words after it. A pair of tags is placed
+it best separates the translations of the words before it and after it. A pair of tags is placed
 around the words that attend more to the inside of the pair than to the outside.
 """
 
@@ -105,7 +105,7 @@ def _first_in_order(options: Iterable[Items], spans: Sequence[Span]) -> Items:
     """The first option whose marks are nested and in order, or the first of all."""
     best: Items | None = None
     for option in options:
-        order = [each for item in option for each in ([item] if isinstance(item, int) else _numbers(item))]
+        order = [number for item in option for number in ([item] if isinstance(item, int) else _numbers(item))]
         if not find_misplaced(order, spans):
             return option
         best = best or option
@@ -130,10 +130,10 @@ def _rows(attended: Attended, items: Items) -> npt.NDArray[np.int64]:
 
 def _between(attended: Attended, items: Items, number: int) -> Iterator[int]:
     """All places, in order of how well they separate the text before a placeholder from the text after it."""
-    here, rows = attended.marks[number], _rows(attended, items)
+    at_mark, rows = attended.marks[number], _rows(attended, items)
     tokens = np.arange(attended.weights.shape[1], dtype=np.float32)
-    weights = attended.weights * np.exp2(-np.abs(tokens + 0.5 - here) / NEAR)
-    before = _sums(weights[:, :here].sum(axis=1) - weights[:, here:].sum(axis=1))
+    weights = attended.weights * np.exp2(-np.abs(tokens + 0.5 - at_mark) / NEAR)
+    before = _sums(weights[:, :at_mark].sum(axis=1) - weights[:, at_mark:].sum(axis=1))
     return iter(np.argsort(-before[rows], kind="stable").tolist())
 
 
@@ -147,7 +147,7 @@ def _around(attended: Attended, items: Items, number: int, partner: int) -> Iter
     begins, ends = np.nonzero(parts[:, None] < parts)
     order = np.lexsort((-(before[ends] - before[begins]), words[ends] == words[begins]))
     pairs = zip(begins[order].tolist(), ends[order].tolist(), strict=True)
-    return chain(pairs, ((place, place) for place in range(len(items) + 1)))
+    return chain(pairs, ((position, position) for position in range(len(items) + 1)))
 
 
 def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
@@ -218,7 +218,8 @@ def _attended(
     cross = layers[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
     cross[:, : len(source_ids) - len(encode_marked(codec.tokenizers.source, text))] = 0  # the language tag
     marks = {
-        number: len(encode_marked(tokenizers.source, text[:place].rstrip(" "))) for number, place in places.items()
+        number: len(encode_marked(tokenizers.source, text[:position].rstrip(" ")))
+        for number, position in places.items()
     }
     parts, rows = _parts(codec, target, target_ids)
     return Attended(parts, rows, np.asarray(cross), marks)
@@ -228,13 +229,13 @@ def _parts(codec: Codec, text: str, ids: Sequence[int]) -> tuple[tuple[str, ...]
     """The words and marks of a text, divided only between tokens, and the number of tokens before each of them and of
     all."""
     tokenizer = codec.tokenizers.target
-    words, whole = tokenizer.word_of(ids), word_spans(text)
+    words, spans = tokenizer.word_of(ids), word_spans(text)
     parts, rows, end = list[str](), [0], 0
     for row in range(1, len(ids)):
         before = decode_marked(tokenizer, ids[:row])
         beside = before[-1:] + text[len(before) : len(before) + 1]
         divided = words[row] != words[row - 1] or not beside.isalnum()  # a mark, or a sign at the end of a word
-        divided &= not any(begin < len(before) < last for begin, last in whole)  # don't, Tom's
+        divided &= not any(begin < len(before) < last for begin, last in spans)  # don't, Tom's
         if divided and text.startswith(before) and len(before) > end:
             parts.append(text[end : len(before)])
             rows.append(row)

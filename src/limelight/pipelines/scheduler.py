@@ -89,8 +89,8 @@ def run(
         sys.setswitchinterval(SWITCH)
         with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(threads // count,)) as pool:
             try:
-                for each in as_completed([pool.submit(_work, new_engine(), queue) for _ in range(count)]):
-                    each.result()
+                for future in as_completed([pool.submit(_work, new_engine(), queue) for _ in range(count)]):
+                    future.result()
             finally:
                 queue.stopped = True
 
@@ -178,11 +178,11 @@ class Requests:
 
     def count(self, owner: int) -> int:
         """The number of requests of an owner."""
-        return sum(each[-1] == owner for each in self._asked.values())
+        return sum(asked[-1] == owner for asked in self._asked.values())
 
     def cancel(self, owner: int) -> None:
         """Take all requests of an owner back."""
-        for number in [number for number, each in self._asked.items() if each[-1] == owner]:
+        for number in [number for number, asked in self._asked.items() if asked[-1] == owner]:
             del self._asked[number]
             self._engine.cancel(number)
 
@@ -268,7 +268,7 @@ class Scheduler:
         """The number of further requests that a task may have in the engine."""
         most = AT_A_TIME
         if task.long and self._clock() - self._last_short < SHORT_SECONDS:
-            most = max(1, BESIDE // sum(each.long for each in self._tasks.values()))
+            most = max(1, BESIDE // sum(other.long for other in self._tasks.values()))
         return max(0, most - self._requests.count(number))
 
     def _advance(self) -> list[Ended]:
@@ -279,11 +279,11 @@ class Scheduler:
     def _advance_task(self, number: int) -> Iterator[Ended]:
         task = self._tasks[number]
         while True:
-            for place, job in list(task.jobs.items()):
+            for index, job in list(task.jobs.items()):
                 self._hand_over(number, task, job)
                 if job.done:
-                    del task.jobs[place]
-                    yield Ended(number, place, job)
+                    del task.jobs[index]
+                    yield Ended(number, index, job)
                 if job.error is not None:
                     self.cancel(number)
                     return

@@ -3,7 +3,7 @@
 `translated` is a generator that yields requests to an engine, one at a time, and is sent their hypotheses.
 
 A sentence goes through another language by two directions of the same model, one after the other. The draft between
-them is a marked sentence: its placeholders are those of the source, and are restored after the second direction.
+them is a marked sentence: it has the placeholders of the source, which are restored after the second direction.
 Glossary, phrases, a prefix, samples and n-best lists concern the second direction. The first one finds one translation,
 whatever else is asked for, and draws nothing: samples have the random stream of a direct translation.
 """
@@ -62,40 +62,44 @@ class Sentence:
         between = MarkedSentence(draft.text, source.spans, sent=sent, terms=terms)
         marked = bool(source.spans) and has_marks(sent)
         second = part._replace(text=sent, direction=legs[1], marked=marked)
-        found = yield from Sentence(self.codec, between, second, self.options)._by_terms()
-        return [_through(draft, each, source, legs) for each in found]
+        translations = yield from Sentence(self.codec, between, second, self.options)._by_terms()
+        return [_through(draft, translation, source, legs) for translation in translations]
 
     def _by_terms(self) -> Steps[Translations]:
         """Where a translation lacks a term, the sentence is searched again for those with all terms; of an n-best list,
         the others use at least as many terms as the best one."""
         source, options, n_best = self.source, self.options, self.options.search.n_best
-        found = self._repaired((yield from self._guarded(options)))
-        if options.search.sampling is not None or not any(each.unused for each in found[:n_best]):
-            return found
+        translations = self._repaired((yield from self._guarded(options)))
+        if options.search.sampling is not None or not any(translation.unused for translation in translations[:n_best]):
+            return translations
         languages, again = names_of(self.part.direction), list[Translation]()
-        phrases = phrases_of(source.terms, found[0].text, languages[1])
+        phrases = phrases_of(source.terms, translations[0].text, languages[1])
         with suppress(UserError):  # a term without tokens in the vocabulary
-            asked = options.with_terms(self.codec.phrases(phrases))
-            for each in self._repaired((yield from self._guarded(asked))):
-                shorter = without_added_sentences(each.text, source.text, languages)
-                again.append(replace(each, unused=unused_targets(source.terms, shorter)))
-            again.sort(key=lambda each: (bool(each.moved or each.failed), len(each.unused)))
-        best = again[0] if again and len(again[0].unused) < len(found[0].unused) else found[0]
-        others = {each.text: each for each in reversed((*found, *again)) if len(each.unused) <= len(best.unused)}
+            with_terms = options.with_terms(self.codec.phrases(phrases))
+            for translation in self._repaired((yield from self._guarded(with_terms))):
+                shorter = without_added_sentences(translation.text, source.text, languages)
+                again.append(replace(translation, unused=unused_targets(source.terms, shorter)))
+            again.sort(key=lambda translation: (bool(translation.moved or translation.failed), len(translation.unused)))
+        best = again[0] if again and len(again[0].unused) < len(translations[0].unused) else translations[0]
+        others = {
+            translation.text: translation
+            for translation in reversed((*translations, *again))
+            if len(translation.unused) <= len(best.unused)
+        }
         others.pop(best.text, None)
-        return [best, *sorted(others.values(), key=lambda each: -each.score)[: n_best - 1]]
+        return [best, *sorted(others.values(), key=lambda translation: -translation.score)[: n_best - 1]]
 
     def _guarded(self, options: Options) -> Steps[list[Translation]]:
         """The translations by the search, compared with their source by the guards."""
         codec, part = self.codec, self.part
-        asked = codec.encode(part, options.search, options.phrases)
+        encoded = codec.encode(part, options.search, options.phrases)
         if options.checks(part.direction):
             plain = self._plain(options)
             first = None if plain is None else codec.encode(plain, options.search)
             return (
-                yield from guarded(codec, asked, lambda each: self._search(each, options), first, self.source.spans)
+                yield from guarded(codec, encoded, lambda each: self._search(each, options), first, self.source.spans)
             )
-        return (yield from self._search(asked, options))
+        return (yield from self._search(encoded, options))
 
     def _plain(self, options: Options) -> Part | None:
         """The sentence with its spans as text; None if placeholders are needed at once: for spans that the vocabulary
@@ -122,22 +126,33 @@ class Sentence:
             return [replace(codec.finish(part), text=text)]
         is_free = checked and not (part.request.prefix or options.phrases or ANNOTATION.search(text))
         capitals = is_free and is_capitals(text)
-        asked = codec.recased(part) if capitals else part
-        assert asked.request is not None
-        best = codec.finish(asked, (yield asked.request))
-        found = [replace(each, source=text) for each in (replace(best, alternatives=()), *best.alternatives)]
-        return [replace(each, text=each.text.upper()) for each in found] if capitals else found
+        encoded = codec.recased(part) if capitals else part
+        assert encoded.request is not None
+        best = codec.finish(encoded, (yield encoded.request))
+        translations = [
+            replace(translation, source=text) for translation in (replace(best, alternatives=()), *best.alternatives)
+        ]
+        return (
+            [replace(translation, text=translation.text.upper()) for translation in translations]
+            if capitals
+            else translations
+        )
 
-    def _repaired(self, found: Sequence[Translation]) -> list[Translation]:
+    def _repaired(self, translations: Sequence[Translation]) -> list[Translation]:
         """The translations with their placeholders repaired; the first that lost none comes first."""
         source = self.source
         if not (self.part.marked or source.spans or source.terms):
-            return list(found)
-        warnings, repaired = tuple(name for name in found[0].warnings if name != PLACEHOLDER_LOST), list[Translation]()
-        for each in found:
-            whole = replace(repair(self.codec, source, each, self.part.direction), warnings=warnings)
-            repaired.append(replace(whole, unused=unused_targets(source.terms, whole.text)))
-        first = next((place for place, each in enumerate(repaired) if not (each.moved or each.failed)), 0)
+            return list(translations)
+        warnings, repaired = (
+            tuple(name for name in translations[0].warnings if name != PLACEHOLDER_LOST),
+            list[Translation](),
+        )
+        for translation in translations:
+            mended = replace(repair(self.codec, source, translation, self.part.direction), warnings=warnings)
+            repaired.append(replace(mended, unused=unused_targets(source.terms, mended.text)))
+        first = next(
+            (number for number, translation in enumerate(repaired) if not (translation.moved or translation.failed)), 0
+        )
         return [repaired.pop(first), *repaired]
 
 

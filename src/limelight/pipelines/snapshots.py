@@ -51,8 +51,8 @@ class Snapshots:
             return self._loaded[update]
         folder = find_snapshots(self.run).get(update)
         if folder is None:
-            there = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
-            raise UserError(f"there is no snapshot of update {update}; there are {there}")
+            listed = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
+            raise UserError(f"there is no snapshot of update {update}; there are {listed}")
         while len(self._loaded) >= MAX_LOADED:
             self._loaded.popitem(last=False)
         self._loaded[update] = load_translator(folder, self.device)

@@ -61,8 +61,8 @@ class TextJob(Job[Translations, Translation]):
         for work in self._works:
             yield from work.steps()
 
-    def _join(self, found: Sequence[Translations]) -> Translation:
-        coming, units = iter(found), self._text.units
+    def _join(self, sentences: Sequence[Translations]) -> Translation:
+        coming, units = iter(sentences), self._text.units
         for work in self._works:
             work.join(list(islice(coming, work.size)))
         if units is None:
@@ -75,7 +75,7 @@ def _with_tags(result: Translation, unit: Unit) -> Translation:
     """The translation of a unit, with tags in place of their codes."""
 
     def shown(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(with_codes(each, unit.codes) for each in texts)
+        return tuple(with_codes(text, unit.codes) for text in texts)
 
     source, text = shown((result.source, result.text))
     return replace(result, source=source, text=text, moved=shown(result.moved), failed=shown(result.failed))
@@ -92,7 +92,7 @@ class _Work:
         self.result: Translation
         self._other, self._quotes = "", ""
         require_text(text.text, f"text {text.number}")
-        codes = (code_protector([Code("", *each) for each in text.codes]),) if text.codes else ()
+        codes = (code_protector([Code("", *code) for code in text.codes]),) if text.codes else ()
         spans = (*codes, *(DEFAULT if options.protectors is None else options.protectors))
         bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
         self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
@@ -122,13 +122,13 @@ class _Work:
             return protected
         carried = self._codec.carriers(direction)
         if options.glossary is not None:
-            carried = tuple(outside(each, options.glossary.find) for each in carried)
+            carried = tuple(outside(protector, options.glossary.find) for protector in carried)
         return (*protected, *carried)
 
     def _planned(self, protectors: Sequence[Protector]) -> Plan:
         codec, text, options, content = self._codec, self._text, self._options, self._text.text
-        whole = bool(text.prefix)
-        if whole and not codec.fits(content):
+        is_continued = bool(text.prefix)
+        if is_continued and not codec.fits(content):
             raise UserError(
                 f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix it is one sentence: split it"
             )
@@ -140,17 +140,19 @@ class _Work:
         if protectors:
             content, self._quotes = unescaped(content)
         glossary, language = None if text.prefix else options.glossary, names_of(self._direction)[0] or "en"
-        plan = plan_text(content, protectors, language, glossary, whole=whole or options.lines, fits=codec.fits)
-        marked = not plan.is_plain and any(each is not None and has_marks(each.sent) for each in plan.sentences)
+        plan = plan_text(content, protectors, language, glossary, whole=is_continued or options.lines, fits=codec.fits)
+        marked = not plan.is_plain and any(
+            sentence is not None and has_marks(sentence.sent) for sentence in plan.sentences
+        )
         if marked and not codec.knows_marks:
             raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
         return plan
 
     def steps(self) -> Iterator[Steps[Translations]]:
         """Those of each sentence."""
-        return (self._of_sentence(*each) for each in enumerate(self._plan.sentences if self._plan else ()))
+        return (self._of_sentence(*numbered) for numbered in enumerate(self._plan.sentences if self._plan else ()))
 
-    def _of_sentence(self, place: int, source: MarkedSentence | None) -> Steps[Translations]:
+    def _of_sentence(self, position: int, source: MarkedSentence | None) -> Steps[Translations]:
         """The steps of a sentence; of one that is not translated, is in the memory or is a term, none."""
         codec, text, options, direction = self._codec, self._text, self._options, self._direction
         if source is None:
@@ -162,51 +164,58 @@ class _Work:
                 return (known(source.text, term, direction),)
         sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
-        number = (text.number, place) if place else (text.number,)
+        number = (text.number, position) if position else (text.number,)
         tags = codec.tags_of(options, names_of(direction)[1])
         part = Part(sent, direction, text.prefix, number, marked, tags)
         return (yield from Sentence(codec, source, part, options).translations())
 
-    def join(self, found: Sequence[Translations]) -> None:
+    def join(self, sentences: Sequence[Translations]) -> None:
         """Make the result of the translations of its sentences."""
         if self._plan is None:
             return
-        write = partial(self._written, self._plan, found)
-        whole = joined(self._text.text, [each for each in found if each], write)
+        write = partial(self._written, self._plan, sentences)
+        complete = joined(self._text.text, [translations for translations in sentences if translations], write)
         warnings = (f"{SOURCE_LANGUAGE}: {self._other}",) if self._other else ()
         self.result = replace(
-            whole,
+            complete,
             source_lang_confidence=self._sure,
-            warnings=(*warnings, *whole.warnings),
+            warnings=(*warnings, *complete.warnings),
         )
 
-    def _written(self, plan: Plan, found: Sequence[Translations], texts: Sequence[str]) -> tuple[str, list[str]]:
+    def _written(self, plan: Plan, sentences: Sequence[Translations], texts: Sequence[str]) -> tuple[str, list[str]]:
         """The text with the translations of those sentences that have one, and the spans that are not whole in it."""
         if plan.is_plain and not texts:  # a blank text
             return "", []
         coming = iter(texts)
-        text, failed = plan.join([next(coming) if each else None for each in found])
+        text, failed = plan.join([next(coming) if translations else None for translations in sentences])
         return escaped(text, self._quotes) if self._quotes else text, failed
 
-    def beginning(self, found: Sequence[Translations]) -> str:
+    def beginning(self, sentences: Sequence[Translations]) -> str:
         """The text as far as these sentences."""
         if self._plan is None:
             return self.result.text
-        texts = [each[0].text if each else None for each in found]
+        texts = [translations[0].text if translations else None for translations in sentences]
         return self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0].partition(UNFINISHED)[0]
 
-    def sentences(self, found: Sequence[Translations]) -> list[Translation]:
+    def sentences(self, sentences: Sequence[Translations]) -> list[Translation]:
         """The translations of several sentences, with their spans in place of the placeholders; none of one."""
-        if self._plan is None or sum(map(bool, found)) < 2:
+        if self._plan is None or sum(map(bool, sentences)) < 2:
             return []
-        pairs = ((source, each) for source, each in zip(self._plan.sentences, found, strict=True) if source and each)
-        return [_with_spans(source, each) for source, each in pairs]
+        pairs = (
+            (source, translations)
+            for source, translations in zip(self._plan.sentences, sentences, strict=True)
+            if source and translations
+        )
+        return [_with_spans(source, translations) for source, translations in pairs]
 
 
-def _with_spans(source: MarkedSentence, found: Translations) -> Translation:
+def _with_spans(source: MarkedSentence, translations: Translations) -> Translation:
     """The translation of a sentence with its alternatives."""
-    whole = with_spans(source.text, source.spans)
-    best, *others = (replace(each, source=whole, text=with_spans(each.text, source.spans)) for each in found)
+    source_text = with_spans(source.text, source.spans)
+    best, *others = (
+        replace(translation, source=source_text, text=with_spans(translation.text, source.spans))
+        for translation in translations
+    )
     return replace(best, alternatives=tuple(others))
 
 

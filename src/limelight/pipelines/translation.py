@@ -14,8 +14,9 @@ LOW_CONFIDENCE = 0.2
 class Translation:
     """The translation of a text. That of a blank text is empty, with a score of 0 and no tokens.
 
-    For a text with several sentences, `tokens` are those of all sentences, `log_probability` is the sum, and `score`
-    and `confidence` are means, weighted by the tokens of each sentence (of its best translation, in an n-best list).
+    For a text with several sentences, `tokens` are the tokens of all sentences, `log_probability` is the sum, and
+    `score` and `confidence` are means, weighted by the tokens of each sentence (of its best translation, in an n-best
+    list).
     """
 
     text: str
@@ -62,41 +63,41 @@ Write = Callable[[Sequence[str]], tuple[str, Sequence[str]]]
 
 
 def joined(source: str, parts: Sequence[Sequence[Translation]], write: Write) -> Translation:
-    """The translation of a text from those of its parts (sentences, or the units between tags), for each part best
-    first. That of a text without parts has no tokens.
+    """The translation of a text from the translations of its parts (sentences, or the units between tags), for each
+    part best first. That of a text without parts has no tokens.
 
     The alternative of a rank consists of the alternatives of this rank of each part, or of its last one. Parts have the
     same weights in all of them, so that the list is in the order of scores.
     """
     if not parts:
         return Translation(write([])[0], source=source)
-    weights, ranks = [len(each[0].tokens) + 1 for each in parts], list[Translation]()
+    weights, ranks = [len(translations[0].tokens) + 1 for translations in parts], list[Translation]()
     for rank in range(max(map(len, parts))):
-        chosen = [each[: rank + 1][-1] for each in parts]
-        text, failed = write([each.text for each in chosen])
-        whole = replace(chosen[0] if len(chosen) == 1 else _together(chosen, weights), source=source, text=text)
-        failed = (*whole.failed, *failed)
-        terms = (f"term not used: {term}" for term in whole.unused)
-        warnings = (*whole.warnings, *["span misplaced"] * bool(failed), *terms)
-        ranks.append(replace(whole, failed=failed, warnings=tuple(dict.fromkeys(warnings)), alternatives=()))
+        chosen = [translations[: rank + 1][-1] for translations in parts]
+        text, failed = write([translations.text for translations in chosen])
+        together = replace(chosen[0] if len(chosen) == 1 else _together(chosen, weights), source=source, text=text)
+        failed = (*together.failed, *failed)
+        terms = (f"term not used: {term}" for term in together.unused)
+        warnings = (*together.warnings, *["span misplaced"] * bool(failed), *terms)
+        ranks.append(replace(together, failed=failed, warnings=tuple(dict.fromkeys(warnings)), alternatives=()))
     return replace(ranks[0], alternatives=tuple(ranks[1:]))
 
 
 def _together(parts: Sequence[Translation], weights: Sequence[int]) -> Translation:
     """What the translations of several parts say of their text: everything in a row, and means."""
     known = [
-        (each.confidence, weight) for each, weight in zip(parts, weights, strict=True) if each.confidence is not None
+        (part.confidence, weight) for part, weight in zip(parts, weights, strict=True) if part.confidence is not None
     ]
     in_a_row: dict[str, Any] = {
-        name: tuple(item for each in parts for item in getattr(each, name))
+        name: tuple(item for part in parts for item in getattr(part, name))
         for name in ("tokens", "warnings", "moved", "failed", "unused")
     }
     return replace(
         parts[0],
-        score=sum(each.score * weight for each, weight in zip(parts, weights, strict=True)) / sum(weights),
-        log_probability=sum(each.log_probability for each in parts),
-        finished=all(each.finished for each in parts),
+        score=sum(part.score * weight for part, weight in zip(parts, weights, strict=True)) / sum(weights),
+        log_probability=sum(part.log_probability for part in parts),
+        finished=all(part.finished for part in parts),
         confidence=sum(sure * weight for sure, weight in known) / sum(weight for _, weight in known) if known else None,
-        matches=tuple(dict.fromkeys(match for each in parts for match in each.matches)),
+        matches=tuple(dict.fromkeys(match for part in parts for match in part.matches)),
         **in_a_row,
     )

@@ -84,11 +84,11 @@ class Translator(Codec):
         one = isinstance(texts, str)
         if one and not isinstance(prefix, str | None):
             raise UserError("one text takes one prefix: also give it as a string")
-        given = [texts] if isinstance(texts, str) else listed(texts)
-        starts = _one_for_each([prefix] if one and isinstance(prefix, str) else prefix, given)
-        numbered = [Text(*each) for each in zip(given, range(1, len(given) + 1), starts, strict=True)]
-        found = self.run(self.jobs(numbered, self.options(**options)), batch_tokens)
-        return found[0] if one else found
+        several = [texts] if isinstance(texts, str) else listed(texts)
+        prefixes = _one_for_each([prefix] if one and isinstance(prefix, str) else prefix, several)
+        numbered = map(Text, several, range(1, len(several) + 1), prefixes)
+        translations = self.run(self.jobs(numbered, self.options(**options)), batch_tokens)
+        return translations[0] if one else translations
 
     def translate_stream(
         self,
@@ -106,20 +106,20 @@ class Translator(Codec):
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         settings, first = self.options(**options), 1
-        for some in chunks(texts, chunk):
-            given = [Text(text, number) for number, text in enumerate(some, start=first)]
-            yield from self.run(self.jobs(given, settings), batch_tokens)
-            first += len(some)
+        for chunk_of_texts in chunks(texts, chunk):
+            numbered = [Text(text, number) for number, text in enumerate(chunk_of_texts, start=first)]
+            yield from self.run(self.jobs(numbered, settings), batch_tokens)
+            first += len(chunk_of_texts)
 
-    def options(self, **asked: Unpack[TextOptions]) -> Options:
+    def options(self, **named: Unpack[TextOptions]) -> Options:
         """The settings of a call. Raises `UserError` for settings out of bounds, for a direction that the model does
         not have, and for spans or terms with a model whose vocabulary has no placeholders."""
-        protects = self.knows_placeholders or (asked.get("glossary") is not None and self.knows_marks)
-        made = Options.of(self.config, asked, protects=protects)
-        if self.detector is None or made.source_lang:
-            direction = self.choose("", made.source_lang, made.target_lang, pivot=made.pivot).direction
-            self.tags_of(made, names_of(direction)[1])
-        return made
+        protects = self.knows_placeholders or (named.get("glossary") is not None and self.knows_marks)
+        options = Options.of(self.config, named, protects=protects)
+        if self.detector is None or options.source_lang:
+            direction = self.choose("", options.source_lang, options.target_lang, pivot=options.pivot).direction
+            self.tags_of(options, names_of(direction)[1])
+        return options
 
     def jobs(self, texts: Iterable[Text], options: Options) -> Iterator[TextJob]:
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
@@ -130,14 +130,15 @@ class Translator(Codec):
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
         direction = self.choose(text, "", target_lang, pivot=pivot).direction
-        found = other_language(self.directions, self.detector, text, direction)
-        if not found or direction is None or normal_code(found) == normal_code(direction.target):
+        language = other_language(self.directions, self.detector, text, direction)
+        if not language or direction is None or normal_code(language) == normal_code(direction.target):
             return
-        there = [*self.directions, *(self.pivots if pivot else ())]
-        sources = sorted({each.source for each in fitting_directions(there, "", direction.target)})
+        known = [*self.directions, *(self.pivots if pivot else ())]
+        sources = sorted({fitting.source for fitting in fitting_directions(known, "", direction.target)})
         raise UserError(
-            f"the text looks like {language_name(found)} ({found}), and this model translates to {direction.target} "
-            f"from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate it anyway"
+            f"the text looks like {language_name(language)} ({language}), and this model translates to "
+            f"{direction.target} from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate "
+            "it anyway"
         )
 
     def prepare(
@@ -229,7 +230,8 @@ class Translator(Codec):
         source_lang: str | None = None,
         target_lang: str | None = None,
     ) -> tuple[Tokenizers, Sequence[int], Sequence[int]]:
-        """The tokenizers of the direction, the tokens that are read, and those of the target or of the translation."""
+        """The tokenizers of the direction, the tokens that are read, and the tokens of the target or of the
+        translation."""
         require_text(text, "the text")
         (part,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
         if part.request is None:
@@ -286,6 +288,6 @@ def _one_for_each(prefix: Sequence[str] | str | None, texts: Sequence[str]) -> S
     if prefix is None:
         return [""] * len(texts)
     if isinstance(prefix, str) or len(prefix) != len(texts):
-        given = "a single string" if isinstance(prefix, str) else f"a list of {len(prefix)}"
-        raise UserError(f"prefix is {given} for {counted(len(texts), 'text')}: give one for each, '' forces nothing")
+        count = "a single string" if isinstance(prefix, str) else f"a list of {len(prefix)}"
+        raise UserError(f"prefix is {count} for {counted(len(texts), 'text')}: give one for each, '' forces nothing")
     return prefix

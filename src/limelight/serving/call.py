@@ -84,7 +84,7 @@ class Route:
     @cached_property
     def form(self) -> type[BaseModel] | None:
         """The fields of the request; None if it has none."""
-        return get_type_hints(self.handler).get("asked")
+        return get_type_hints(self.handler).get("form")
 
 
 Handler = TypeVar("Handler", bound=Callable[..., Awaitable[Any]])

@@ -34,7 +34,7 @@ class Model:
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions of the model; empty while it loads, and if its languages are not named."""
-        return tuple(Direction(*each) for each in self.pool.info.get("directions", ()))
+        return tuple(Direction(*names) for names in self.pool.info.get("directions", ()))
 
     @property
     def pivots(self) -> dict[Direction, str]:
@@ -81,7 +81,7 @@ class Catalog:
         Raises `Refusal` as `require_known` does."""
         self.require_known()
         several = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
-        return tuple(dict.fromkeys(direction for each in several for direction in each))
+        return tuple(dict.fromkeys(direction for of_model in several for direction in of_model))
 
     def require_known(self) -> None:
         """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
@@ -93,8 +93,8 @@ class Catalog:
         for model in self.models:
             if model.name == name:
                 return model
-        there = ", ".join(model.name for model in self.models)
-        raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {there}")
+        listed = ", ".join(model.name for model in self.models)
+        raise Refusal(404, "model_not_found", f"there is no model of this name; there are: {listed}")
 
     def ways(self, source: str, target: str, name: str = "", *, pivot: bool = True) -> list[Way]:
         """Every way from `source` (from any language, where it is empty) to `target`; at most one for each source. With
@@ -107,22 +107,22 @@ class Catalog:
         if any(model.use != "translate" for model in models):
             raise bad_request(f"{name} does not translate: it is a model for `limelight {models[0].use}`")
         known = [model for model in models if model.pool.info]  # what others translate is not known
-        direct = [Way(model, each) for model in known for each in model.directions or [Direction("", "")]]
-        through = [Way(model, each) for model in known for each in model.pivots if pivot and target]
-        there = [way for way in (*direct, *through) if _fits(source, way.direction.source)]
-        there = [way for way in there if _fits(target, way.direction.target)]
-        if not there and pivot and source and same_language(source, target):
+        direct = [Way(model, direction) for model in known for direction in model.directions or [Direction("", "")]]
+        through = [Way(model, direction) for model in known for direction in model.pivots if pivot and target]
+        ways = [way for way in (*direct, *through) if _fits(source, way.direction.source)]
+        ways = [way for way in ways if _fits(target, way.direction.target)]
+        if not ways and pivot and source and same_language(source, target):
             codes = [(model, code) for model in models for pair in model.directions for code in pair]
-            there = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
-        if not there:
+            ways = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
+        if not ways:
             raise _no_way(models, source, target)
-        targets = {way.direction.target for way in there}
+        targets = {way.direction.target for way in ways}
         if not target and len(targets) > 1:
             raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
-        found = dict[str, Way]()
-        for way in sorted(there, key=lambda way: (way in through, not way.model.pool.usable)):
-            found.setdefault(way.direction.source, way)
-        return list(found.values())
+        by_source = dict[str, Way]()
+        for way in sorted(ways, key=lambda way: (way in through, not way.model.pool.usable)):
+            by_source.setdefault(way.direction.source, way)
+        return list(by_source.values())
 
 
 def _loading() -> Refusal:
@@ -134,14 +134,17 @@ def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
         return _loading()
     if not any(model.pool.info for model in models):
         return unavailable()
-    there = [each for model in models for each in model.directions]
-    for asked, known in ((source, {each.source for each in there}), (target, {each.target for each in there})):
-        if asked and not any(same_language(asked, each) for each in known):
+    directions = [direction for model in models for direction in model.directions]
+    for requested, known in (
+        (source, {direction.source for direction in directions}),
+        (target, {each.target for each in directions}),
+    ):
+        if requested and not any(same_language(requested, other) for other in known):
             languages = ", ".join(sorted(known)) or "one whose languages have no names"
-            return bad_request(f"{asked[:20]} is not supported; supported are: {languages}", "language")
-    pairs = ", ".join(map(str, there))
+            return bad_request(f"{requested[:20]} is not supported; supported are: {languages}", "language")
+    pairs = ", ".join(map(str, directions))
     return bad_request(f"{target[:20]} is not available from {source[:20]}; available are: {pairs}", "language")
 
 
-def _fits(asked: str, there: str) -> bool:
-    return not asked or same_language(asked, there)
+def _fits(requested: str, language: str) -> bool:
+    return not requested or same_language(requested, language)

@@ -68,10 +68,10 @@ class Engine:
         self._inbox = inbox
         while True:
             while not self.busy or not inbox.empty():
-                given = inbox.get()[0]["task"]
-                if given is None:
+                fields = inbox.get()[0]["task"]
+                if fields is None:
                     return
-                task = Task(*given)
+                task = Task(*fields)
                 if task.kind == PING:
                     self.send(Report(0, "pong"))
                 elif task.kind == "cancel":
@@ -254,14 +254,14 @@ class TranslationEngine(Engine):
     # ---- glossaries and memories
 
     def _glossary(self, options: dict[str, Any]) -> Glossary | None:
-        """The terms of a request, or those of a file that it names."""
+        """The terms of a request, or of a file that it names."""
         file, terms, source = options.pop("glossary_file", ""), options.pop("terms", ()), options.get("source_lang", "")
         if file:
             return _opened(file, source)
         return Glossary([Term(*term) for term in terms], source or "en") if terms else None
 
     def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemory:
-        """The memories of a client, and that of the service. One that was deleted meanwhile is left out."""
+        """The memories of a client, and the memory of the service. One that was deleted meanwhile is left out."""
         opened = list[TranslationMemory]()
         for name, *place in named:
             with suppress(UserError, OSError):
@@ -275,8 +275,8 @@ class TranslationEngine(Engine):
         self.done(task.id, [self._detected(text) for text in task.texts])
 
     def _detected(self, text: str) -> dict[str, float]:
-        """How likely each language is, the likeliest first: those of the model, and one that it does not know if the
-        text is clearly in that."""
+        """How likely each language is, the likeliest first: the languages of the model, and one that it does not know
+        if the text is clearly in that."""
         text, directions = text[:DETECTED], self._translator.directions
         known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
         if self._detector is not None:
@@ -333,17 +333,19 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
 def _answers(request: Request) -> Iterator[dict[str, Any]]:
     """The translated texts of a request, with the translations of their sentences or units."""
     for text, job in zip(request.task.texts, request.jobs, strict=True):
-        whole = job.result
-        assert whole is not None
+        translation = job.result
+        assert translation is not None
         answer = {
-            "text": whole.text if text.strip() else text,
-            "alternatives": [each.text for each in whole.alternatives],
-            "tokens": len(whole.tokens),
-            "confidence": whole.confidence,
-            "warnings": whole.warnings,
-            "path": whole.path,
+            "text": translation.text if text.strip() else text,
+            "alternatives": [alternative.text for alternative in translation.alternatives],
+            "tokens": len(translation.tokens),
+            "confidence": translation.confidence,
+            "warnings": translation.warnings,
+            "path": translation.path,
         }
-        sentences = [AS_JSON.dump_python(each, mode="json") for each in job.sentences]  # other threads go on between
+        sentences = [
+            AS_JSON.dump_python(sentence, mode="json") for sentence in job.sentences
+        ]  # other threads go on between
         yield {**AS_JSON.dump_python(answer, mode="json"), "sentences": sentences}
 
 
@@ -391,11 +393,11 @@ class TextEngine(Engine):
     def _written(self, one: TextGenerator, task: Task, growth: Iterator[Growth]) -> Iterator[None]:
         """Report the text while it grows, and then with its document."""
         text = ""
-        for each in growth:
-            text += each.text
-            if each.done is not None:
+        for grown in growth:
+            text += grown.text
+            if grown.done is not None:
                 self.cancel(task.id)
-                self.done(task.id, {"text": each.done.text, "document": explain_written(one, each.done, self._name)})
-            elif task.stream and each.text:
+                self.done(task.id, {"text": grown.done.text, "document": explain_written(one, grown.done, self._name)})
+            elif task.stream and grown.text:
                 self.send(Report(task.id, "partial", [0, text]))
             yield

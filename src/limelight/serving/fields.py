@@ -65,10 +65,10 @@ def read_query(query: bytes) -> dict[str, Any]:
 
 def _collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The fields; a repeated one is a list."""
-    found: dict[str, list[str]] = {}
+    collected: dict[str, list[str]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+        collected.setdefault(key, []).append(value)
+    return {key: values[0] if len(values) == 1 else values for key, values in collected.items()}
 
 
 async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:

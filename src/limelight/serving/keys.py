@@ -108,8 +108,8 @@ def revoke_key(path: Path, name: str) -> None:
     def revoke(keys: list[Key]) -> list[Key]:
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
-            there = ", ".join(key.name for key in keys) or "none"
-            raise UserError(f"{path}: there is no key {name!r}; there are: {there}")
+            listed = ", ".join(key.name for key in keys) or "none"
+            raise UserError(f"{path}: there is no key {name!r}; there are: {listed}")
         return left
 
     change_keys(path, revoke)
@@ -118,10 +118,10 @@ def revoke_key(path: Path, name: str) -> None:
 def version_of(path: Path | None) -> tuple[int, int]:
     """What changes with a file."""
     try:
-        found = None if path is None else path.stat()
+        status = None if path is None else path.stat()
     except OSError:
-        found = None
-    return (0, 0) if found is None else (found.st_mtime_ns, found.st_ino)
+        status = None
+    return (0, 0) if status is None else (status.st_mtime_ns, status.st_ino)
 
 
 class Keys:
@@ -160,9 +160,9 @@ class Keys:
                 self._log("keys_read")
             except UserError as error:
                 self._log("reload_failed", reason=str(error))
-        given = digest(secret)
-        found = [key for key in self._keys if hmac.compare_digest(given, key.sha256)]
-        return found[0] if found else None
+        hashed = digest(secret)
+        matching = [key for key in self._keys if hmac.compare_digest(hashed, key.sha256)]
+        return matching[0] if matching else None
 
     def limit(self, name: str) -> int | None:
         """Characters a minute."""

@@ -44,13 +44,13 @@ def openapi_document(apis: Sequence[Api]) -> JsonObject:
     for route in routes:
         parameters, operation = [("path", name, True) for name in route.pattern.groupindex], _operation(route)
         if route.form is not None and route.method == "GET":
-            parameters += [("query", name, each.is_required()) for name, each in route.form.model_fields.items()]
+            parameters += [("query", name, field.is_required()) for name, field in route.form.model_fields.items()]
         elif route.form is not None:
             content = {"schema": known[route.form, "validation"]}
             operation["requestBody"] = {"content": dict.fromkeys((JSON, MULTIPART if route.upload else FORM), content)}
         operation["parameters"] = [
-            {"in": place, "name": name, "required": required, "schema": {"type": "string"}}
-            for place, name, required in parameters
+            {"in": location, "name": name, "required": required, "schema": {"type": "string"}}
+            for location, name, required in parameters
         ]
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     info = {"title": "Limelight", "version": __version__, "description": "Translation, see docs/serving.md."}

@@ -150,11 +150,11 @@ VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
 
 
 def _add_view(path: str, form: type[Explain] | type[Masked], what: str, field: str, description: str) -> None:
-    async def view(call: Call, asked: Any) -> JsonObject:
-        return {"format": FORMAT, field: await asked.answer(call, what)}
+    async def view(call: Call, form: Any) -> JsonObject:
+        return {"format": FORMAT, field: await form.answer(call, what)}
 
     view.__doc__ = description
-    view.__annotations__["asked"] = form
+    view.__annotations__["form"] = form
     API.post(f"/api/v1/page/{path}")(view)
 
 
@@ -214,33 +214,35 @@ class File(Explain):
 
 
 @API.post("/api/v1/page/file")
-async def file(call: Call, asked: File) -> Response:
+async def file(call: Call, form: File) -> Response:
     """The document as one HTML file that works without a server."""
     from limelight.inspection.standalone import standalone_page  # with torch, which only this needs
 
-    document = await asked.answer(call, "explain_whole")
-    if asked.state:
-        document["state"] = asked.state
-    if asked.prefix or asked.forced or asked.off:
-        before = await asked.plain(snapshot=asked.snapshot).answer(call, "explain")
+    document = await form.answer(call, "explain_whole")
+    if form.state:
+        document["state"] = form.state
+    if form.prefix or form.forced or form.off:
+        before = await form.plain(snapshot=form.snapshot).answer(call, "explain")
         document["before"] = before["translation"]
-    if asked.beside:
-        document["beside"] = [await asked.plain(model=name).answer(call, "explain_heads") for name in asked.beside]
-    if asked.training:
-        found = await _snapshots(call, asked.model)
-        count = min(len(found["updates"]), MAX_SNAPSHOTS)
-        updates = [found["updates"][(each + 1) * len(found["updates"]) // count - 1] for each in range(count)]
-        documents = {str(each): await asked.plain(snapshot=each).answer(call, "explain_heads") for each in updates}
-        document["training"] = {"updates": updates, "curve": found["curve"], "documents": documents}
-    text = await asyncio.to_thread(standalone_page, document, theme=asked.theme)
+    if form.beside:
+        document["beside"] = [await form.plain(model=name).answer(call, "explain_heads") for name in form.beside]
+    if form.training:
+        snapshots = await _snapshots(call, form.model)
+        count = min(len(snapshots["updates"]), MAX_SNAPSHOTS)
+        updates = [
+            snapshots["updates"][(number + 1) * len(snapshots["updates"]) // count - 1] for number in range(count)
+        ]
+        documents = {str(number): await form.plain(snapshot=number).answer(call, "explain_heads") for number in updates}
+        document["training"] = {"updates": updates, "curve": snapshots["curve"], "documents": documents}
+    text = await asyncio.to_thread(standalone_page, document, theme=form.theme)
     headers = {"Content-Disposition": 'attachment; filename="limelight.html"', "Content-Security-Policy": "sandbox"}
     return Response(text, headers=headers, media_type=FRAME)
 
 
 @API.post("/api/v1/page/snapshots")
-async def snapshots(call: Call, asked: Named) -> JsonObject:
+async def snapshots(call: Call, form: Named) -> JsonObject:
     """The updates of a run after which it has snapshots, and the curve of its validations by `update`."""
-    return {"format": FORMAT, **await _snapshots(call, asked.model)}
+    return {"format": FORMAT, **await _snapshots(call, form.model)}
 
 
 async def _snapshots(call: Call, model: str) -> Any:
@@ -256,9 +258,9 @@ class Write(Masked):
 
 
 @API.post("/api/v1/page/write")
-async def write(call: Call, asked: Write) -> Response:
+async def write(call: Call, form: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
-    ask, options = Ask([asked.text], model=asked.model), asked.model_dump(include={"max_tokens", "sampling"})
+    ask, options = Ask([form.text], model=form.model), form.model_dump(include={"max_tokens", "sampling"})
     work = partial(call.service.view, call.client, ask, "write", options, translates=False)
     done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})
     return await streamed(call.service.log, work, done)

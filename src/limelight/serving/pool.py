@@ -78,7 +78,7 @@ class Engine:
 
     def room(self, lane: Lane) -> int:
         """How many requests of a lane it takes."""
-        return ROOM[lane] - sum(each.lane == lane for each in self.requests.values()) if self.ready else 0
+        return ROOM[lane] - sum(request.lane == lane for request in self.requests.values()) if self.ready else 0
 
     def silent(self) -> float:
         """For how many seconds it owes a report."""
@@ -115,7 +115,7 @@ class Pool:
     @property
     def ready(self) -> bool:
         """Whether all engines are there, and report."""
-        return sum(each.ready and each.silent() < SILENT_SECONDS for each in self._engines) >= self._size
+        return sum(engine.ready and engine.silent() < SILENT_SECONDS for engine in self._engines) >= self._size
 
     @property
     def loading(self) -> bool:
@@ -125,7 +125,7 @@ class Pool:
     @property
     def usable(self) -> bool:
         """Whether any engine is ready."""
-        return any(each.ready for each in self._engines)
+        return any(engine.ready for engine in self._engines)
 
     @property
     def waiting(self) -> int:
@@ -197,7 +197,7 @@ class Pool:
         if self.waiting >= (most := self._limits.queue):
             message = beyond(f"{self.waiting} requests wait already", most, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=RETRY_SECONDS)
-        mine = sum(each.client == client for each in self._waiting)
+        mine = sum(waiting.client == client for waiting in self._waiting)
         if mine >= (most := self._limits.queue // 2):
             remedy = "wait for answers, or send less at a time"
             message = beyond(f"{mine} of your requests wait already", most, "--max-queue", remedy)
@@ -212,7 +212,9 @@ class Pool:
         for request in list(self._waiting):
             if (lane := request.lane) in full:
                 continue
-            room, engine = max(((each.room(lane), each) for each in self._engines), key=lambda pair: pair[0])
+            room, engine = max(
+                ((candidate.room(lane), candidate) for candidate in self._engines), key=lambda pair: pair[0]
+            )
             if room <= 0:
                 full.add(lane)
                 continue
@@ -251,7 +253,7 @@ class Pool:
         none."""
         if self.closing:
             return
-        for engine in [each for each in self._engines if each.ready]:
+        for engine in [candidate for candidate in self._engines if candidate.ready]:
             if engine.pinged is None:
                 engine.pinged = time.monotonic()
                 engine.link.send(Task(0, PING))

@@ -67,7 +67,7 @@ class TimedProtocol(HttpToolsProtocol):
         """The application reads the body, within a time of its own. Headers that are too large are invalid."""
         if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MAX_HEAD:
             raise ValueError("the headers are too large")
-        if not self.flow.write_paused:  # or the timer is that of a client that sends requests and reads nothing
+        if not self.flow.write_paused:  # or the timer belongs to a client that sends requests and reads nothing
             self._stop()
         self._head = None
         super().on_headers_complete()
@@ -135,7 +135,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
-    """The web server, which is not running yet; `proxies` are those of `serve`."""
+    """The web server, which is not running yet; `proxies` as in `serve`."""
     logging.getLogger("uvicorn.error").handlers = [ForeignLog(service.log, "server")]
     logging.getLogger("uvicorn.error").propagate = False
     limits = service.limits
@@ -173,7 +173,7 @@ class Plan:
     """Number of engines of each model."""
     keys: Path | None = None
     glossaries: Path | None = None
-    """A folder for those of clients; if None, they end with the service."""
+    """A folder for the glossaries and memories of clients; if None, they end with the service."""
     memories: Path | None = None
     """Likewise for their translation memories."""
     hosts: tuple[str, ...] = ()
@@ -196,18 +196,18 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     def pool_of(name: str) -> Pool:
         return Pool(partial(Link, plan.models[name]), plan.engines, plan.limits, partial(log, model=name))
 
-    catalog = Catalog([Model(name, pool_of(name), each.folder) for name, each in plan.models.items()])
+    catalog = Catalog([Model(name, pool_of(name), planned.folder) for name, planned in plan.models.items()])
     for model in catalog.models:
         model.pool.start()
     service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
     service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
     server = web_server(service, build_app(service, APIS, plan.cors), proxies=plan.proxies)
-    asked, loads = asyncio.Event(), set[asyncio.Task[None]]()
+    stopping_asked, loads = asyncio.Event(), set[asyncio.Task[None]]()
 
     def stop() -> None:
-        if asked.is_set():
+        if stopping_asked.is_set():
             server.force_exit = server.should_exit = True
-        asked.set()
+        stopping_asked.set()
 
     async def load_again(model: Model) -> None:
         if not await model.reload(new := pool_of(model.name)):
@@ -222,7 +222,10 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
             _handle(loop, number, act)
     host, port = listening.getsockname()[:2]
     log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
-    serving, stopping = asyncio.create_task(server.serve(sockets=[listening])), asyncio.create_task(asked.wait())
+    serving, stopping = (
+        asyncio.create_task(server.serve(sockets=[listening])),
+        asyncio.create_task(stopping_asked.wait()),
+    )
     try:
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         await drain(service, server, plan.drain_seconds)

@@ -63,14 +63,14 @@ class Ask:
     def engine_options(self) -> dict[str, Any]:
         """The options of the task. A target language such as `de@formal` is also a form of address."""
         own = {name: getattr(self, name) for name in ("lines", "tags", "terms", "glossary_file")}
-        found = {name: value for name, value in own.items() if value}
+        options = {name: value for name, value in own.items() if value}
         if form := split_form(self.target)[1]:
-            found["formality"] = f"prefer_{form}"
-        return found | {name: value for name, value in self.options.items() if value is not None}
+            options["formality"] = f"prefer_{form}"
+        return options | {name: value for name, value in self.options.items() if value is not None}
 
 
 def require_within(name: str, value: int, least: int, most: int, option: str) -> None:
-    """Raises `Refusal` for a number out of its bounds; `name` is the client's field, `option` that of the service."""
+    """Raises `Refusal` for a number out of its bounds; `name` is the client's field, `option` the service's option."""
     if not least <= value <= most:
         raise bad_request(f"{name} must be from {least} to {most}, not {value}; {option} of the service is its limit")
 
@@ -200,10 +200,10 @@ class Service:
         likely: list[dict[str, float]] = [{} for _ in texts]
         for pool in [pool for pool in pools if pool.usable] or pools[:1]:
             answers = await pool.run(client.id, "detect", [text[:DETECTED] for text in texts])
-            for known, found in zip(likely, answers, strict=True):
-                for language, probability in found.items():
+            for known, answer in zip(likely, answers, strict=True):
+                for language, probability in answer.items():
                     known[language] = max(probability, known.get(language, 0.0))
-        return [dict(sorted(each.items(), key=lambda pair: -pair[1])) for each in likely]
+        return [dict(sorted(probabilities.items(), key=lambda pair: -pair[1])) for probabilities in likely]
 
     async def translate(self, client: Client, ask: Ask, shown: Partial | None = None) -> list[Answer]:
         """The answers, in the order of the texts. Texts of the same direction are one task. Raises `Refusal`."""
@@ -217,14 +217,14 @@ class Service:
                 plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
                 likely = await self._detected(client, ways, plain)
             groups = dict[Way, list[int]]()
-            for number, each in enumerate(likely):
-                groups.setdefault(_likeliest(ways, each), []).append(number)
+            for number, probabilities in enumerate(likely):
+                groups.setdefault(_likeliest(ways, probabilities), []).append(number)
             answers, options = dict[int, Answer](), {**ask.engine_options(), "detected": not ask.source}
             for way, numbers in groups.items():
                 texts = [ask.texts[number] for number in numbers]
                 partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
-                found = await self._run(client, way, texts, options, partial=partial)
-                for number, said in zip(numbers, found, strict=True):
+                translations = await self._run(client, way, texts, options, partial=partial)
+                for number, said in zip(numbers, translations, strict=True):
                     known = (said.pop("text"), way.model.name, *way.direction, likely[number])
                     answers[number] = Answer(*known, **said)
             return [answers[number] for number in range(len(likely))]
@@ -233,23 +233,25 @@ class Service:
         self, client: Client, way: Way, texts: Sequence[str], options: Mapping[str, Any], **more: Any
     ) -> list[dict[str, Any]]:
         """The translations of texts, with the memories of the client; `more` as `Pool.run` has it."""
-        asked = {**options, **way.languages, "memories": self.memories.of(client.key, *way.direction)}
-        found: list[dict[str, Any]] = await way.model.pool.run(client.id, "translate", texts, asked, **more)
+        engine_options = {**options, **way.languages, "memories": self.memories.of(client.key, *way.direction)}
+        answers: list[dict[str, Any]] = await way.model.pool.run(client.id, "translate", texts, engine_options, **more)
         characters = sum(map(len, texts))
         self.metrics.characters.inc(characters)
         self.used[client.key] = self.used.get(client.key, 0) + characters
-        return found
+        return answers
 
     async def segments(
-        self, client: Client, way: Way, some: Sequence[tuple[str, Sequence[Any]]], options: Mapping[str, Any]
+        self, client: Client, way: Way, segments: Sequence[tuple[str, Sequence[Any]]], options: Mapping[str, Any]
     ) -> list[str]:
         """The translations of segments of a document, texts with their codes; a key has paid for them. Raises
         `Refusal`. They wait as long as it takes, also in a service that is about to end."""
-        texts = [text for text, _ in some]
+        texts = [text for text, _ in segments]
         if way.changes_nothing:
             return texts
-        found = await self._run(client, way, texts, {**options, "codes": [codes for _, codes in some]}, patient=True)
-        return [each["text"] for each in found]
+        answers = await self._run(
+            client, way, texts, {**options, "codes": [codes for _, codes in segments]}, patient=True
+        )
+        return [answer["text"] for answer in answers]
 
     async def detect(self, client: Client, text: str) -> dict[str, float]:
         """How likely each source language of the models is, the likeliest first."""

@@ -77,7 +77,7 @@ class Store(Generic[Kind]):
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            items = [kind.model_validate_json((path := each).read_bytes()) for each in folder.glob("*.json")]
+            items = [kind.model_validate_json((path := file).read_bytes()) for file in folder.glob("*.json")]
         except OSError as error:
             raise RunError(f"{folder}: a {name} cannot be kept there: {cause(error)}") from None
         except ValueError:
@@ -86,14 +86,14 @@ class Store(Generic[Kind]):
 
     def list(self, owner: str) -> list[Kind]:
         """Items of a client, the oldest first."""
-        return [each for each in self._all.values() if each.owner == owner]
+        return [item for item in self._all.values() if item.owner == owner]
 
     def find(self, owner: str, identity: str) -> Kind:
         """The item of this id. Raises `Refusal`, 404, also for one of another client."""
-        found = self._all.get(identity)
-        if found is None or found.owner != owner:
+        item = self._all.get(identity)
+        if item is None or item.owner != owner:
             raise Refusal(404, self.name, f"{self.name.capitalize()} not found")
-        return found
+        return item
 
     async def delete(self, owner: str, identity: str) -> None:
         """Delete an item with its files. Raises `Refusal`, 404, for an unknown id."""
@@ -140,14 +140,14 @@ def read_terms(path: str) -> list[tuple[str, str]]:
 
 def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those that a translation can use: signs alone, and texts that are too long, are not terms."""
-    found = list[tuple[str, str]]()
+    pairs = list[tuple[str, str]]()
     for pair in terms:
         try:
             Glossary([Term(*pair)])
         except UserError:
             continue
-        found.append(pair)
-    return found
+        pairs.append(pair)
+    return pairs
 
 
 def read_entries(text: str, separator: str) -> str:
@@ -218,7 +218,10 @@ class Memories(Store[StoredMemory]):
                 what = f"this is memory {len(mine) + 1} of yours"
                 message = beyond(what, limits.memories, "--max-memories", "delete one")
                 raise bad_request(message, "too_many_memories")  # which clients do not repeat
-            room, left_out = limits.memory_segments - sum(each.segments for each in mine), list[BadLine]()
+            room, left_out = (
+                limits.memory_segments - sum(memory_of_owner.segments for memory_of_owner in mine),
+                list[BadLine](),
+            )
             try:
                 count = await asyncio.to_thread(self._fill, memory, content, room, left_out)
                 return await self.write(memory.model_copy(update={"segments": count})), left_out
@@ -231,9 +234,9 @@ class Memories(Store[StoredMemory]):
     def of(self, owner: str, source: str, target: str) -> list[tuple[str, str, str, str]]:
         """Name, file and languages of a client's memories for a direction, the newest first."""
         return [
-            (each.name, str(self._file(each)), each.source, each.target)
-            for each in reversed(self.list(owner))
-            if each.fits(source, target)
+            (memory.name, str(self._file(memory)), memory.source, memory.target)
+            for memory in reversed(self.list(owner))
+            if memory.fits(source, target)
         ]
 
     def _file(self, memory: StoredMemory) -> Path:

@@ -80,13 +80,17 @@ class Uploads:
         """A document that is read from now on. Raises `Refusal` where there are too many for another one of this
         size."""
         new = Document(name, client, size)
-        kept = [new, *(each for each in self._documents.values() if not each.taken)]
-        for some, most, what in (
-            ([(each.client, each.status == "translating") for each in kept], self._most_open, "documents at a time"),
-            ([(each.client, each.size + OVERHEAD) for each in kept], MAX_BYTES, "bytes of documents"),
+        kept = [new, *(document for document in self._documents.values() if not document.taken)]
+        for amounts, most, what in (
+            (
+                [(document.client, document.status == "translating") for document in kept],
+                self._most_open,
+                "documents at a time",
+            ),
+            ([(document.client, document.size + OVERHEAD) for document in kept], MAX_BYTES, "bytes of documents"),
         ):
-            mine = sum(each for owner, each in some if owner == client)
-            if mine > most // 2 or sum(each for _, each in some) > most:
+            mine = sum(amount for owner, amount in amounts if owner == client)
+            if mine > most // 2 or sum(amount for _, amount in amounts) > most:
                 message = (
                     f"with this one there would be more than {most:,} {what}, or {most // 2:,} of yours: fetch their "
                     "translations first, or try again later"

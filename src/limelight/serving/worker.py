@@ -56,9 +56,9 @@ def warm_up(translator: Translator) -> None:
     minute on a slow CPU without a cache of them), and weights are read from disk at their first use."""
     source, target = translator.directions[0] if translator.directions else ("", "")
     for text, options in FORMS:
-        asked: TextOptions = {**options, "source_lang": source, "target_lang": target}
+        search_options: TextOptions = {**options, "source_lang": source, "target_lang": target}
         with suppress(UserError):  # a model without placeholders takes no terms
-            translator.translate(text, **asked)
+            translator.translate(text, **search_options)
 
 
 def load_engine(loading: Loading, send: ReportCallback) -> Engine:
@@ -69,43 +69,47 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
     """
     torch.set_num_threads(loading.threads)
     device = choose_device(loading.device or "auto", setting="--device ")
-    found = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
-    if isinstance(found, Translator):
-        return _translating(found, loading, device, send)
-    if not isinstance(found, TextGenerator | MaskFiller):
+    pipeline = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
+    if isinstance(pipeline, Translator):
+        return _translating(pipeline, loading, device, send)
+    if not isinstance(pipeline, TextGenerator | MaskFiller):
         raise UserError(f"{loading.folder}: a classifier is not served; use it with `limelight classify`")
-    use = "generate" if isinstance(found, TextGenerator) else "fill"
+    use = "generate" if isinstance(pipeline, TextGenerator) else "fill"
     with suppress(UserError):  # the sentence is longer than the positions of the model
-        if isinstance(found, TextGenerator):
-            [written] = found.generate(SENTENCE, max_tokens=4)
-            explain_written(found, written)
+        if isinstance(pipeline, TextGenerator):
+            [written] = pipeline.generate(SENTENCE, max_tokens=4)
+            explain_written(pipeline, written)
         else:
-            explain_filled(found, SENTENCE)
+            explain_filled(pipeline, SENTENCE)
     send(Report(0, "loaded", {"use": use}))
-    return TextEngine(found, send, loading.name)
+    return TextEngine(pipeline, send, loading.name)
 
 
-def _translating(found: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
-    found.name = loading.name
+def _translating(translator: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
+    translator.name = loading.name
     detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
-    memory = open_memories(loading.memory, found.directions, warnings.warn) if loading.memory else None
-    warm_up(found)
-    known = description(found, pivot=loading.pivot, snapshots=len(snapshots.updates))
+    memory = open_memories(loading.memory, translator.directions, warnings.warn) if loading.memory else None
+    warm_up(translator)
+    known = description(translator, pivot=loading.pivot, snapshots=len(snapshots.updates))
     valid = load_config(find_model(loading.folder) / CONFIG).data.valid
     send(Report(0, "loaded", known | {"examples": validation_sentences(Path(loading.folder), valid)}))
-    return TranslationEngine(found, send, detector, snapshots, memory)
+    return TranslationEngine(translator, send, detector, snapshots, memory)
 
 
-def description(found: Translator, *, pivot: bool = True, snapshots: int = 0) -> dict[str, Any]:
+def description(translator: Translator, *, pivot: bool = True, snapshots: int = 0) -> dict[str, Any]:
     """What the service needs to know of a model."""
     return {
         "use": "translate",
-        "directions": [list(each) for each in found.directions if each.source != UNNAMED["source"]],
-        "pivots": [[pair.source, between, pair.target] for pair, between in (found.pivots.items() if pivot else ())],
-        "decoding": found.config.model_dump(mode="json"),
+        "directions": [list(direction) for direction in translator.directions if direction.source != UNNAMED["source"]],
+        "pivots": [
+            [pair.source, between, pair.target] for pair, between in (translator.pivots.items() if pivot else ())
+        ],
+        "decoding": translator.config.model_dump(mode="json"),
         "snapshots": snapshots,
-        "formality": [each.target for each in found.directions if found.has_formality(each.target)],
+        "formality": [
+            direction.target for direction in translator.directions if translator.has_formality(direction.target)
+        ],
     }
 
 
@@ -117,12 +121,12 @@ def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
 
     hold_memory_for_work()
     sys.setswitchinterval(SWITCH)
-    log, given = Log(), Loading(**loading)
+    log, settings = Log(), Loading(**loading)
     log_warnings(log)
-    if given.device in (None, "auto", "cpu"):
+    if settings.device in (None, "auto", "cpu"):
         compile_aside(lambda message: log("compiling", message=message))
     try:
-        engine = load_engine(given, report)
+        engine = load_engine(settings, report)
         with rare_collections():
             engine.run(inbox)
     except Exception as error:

@@ -43,8 +43,8 @@ def recognize(path: Path) -> Foreign | None:
 def _folder(folder: Path) -> Foreign | None:
     if (folder / "metadata.json").is_file() and (folder / "model").is_dir():
         return Foreign("Argos", folder)
-    if (folder / "model.bin").is_file() and (found := _file(folder / "model.bin")):
-        return found
+    if (folder / "model.bin").is_file() and (foreign := _file(folder / "model.bin")):
+        return foreign
     with suppress(ValueError, RecursionError, FileNotFoundError):
         values = json.loads(read_plain(folder / "config.json", _MAX_CONFIG_BYTES))
         if isinstance(values, dict) and "model_type" in values:
@@ -57,8 +57,10 @@ def _folder(folder: Path) -> Foreign | None:
 def marian_model(path: Path) -> Path | None:
     """The file of a Marian model: this one, or the only one in a folder."""
     candidates = [path] if path.is_file() else sorted([*path.glob("*.npz"), *path.glob("*.bin")])
-    found = [each for each in candidates if (kind := _file(each)) is not None and kind.format == "Marian"]
-    return found[0] if len(found) == 1 else None
+    models = [
+        candidate for candidate in candidates if (kind := _file(candidate)) is not None and kind.format == "Marian"
+    ]
+    return models[0] if len(models) == 1 else None
 
 
 def _file(path: Path) -> Foreign | None:

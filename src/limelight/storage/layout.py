@@ -63,10 +63,10 @@ def find_model(path: str | Path) -> Path:
                     _refuse_foreign(candidate)
                 _require_own_files(candidate, folder)
                 return candidate
-        there, begun = folder.exists(), any((folder / name).exists() for name in (*OF_A_RUN, CONFIG))
+        exists, begun = folder.exists(), any((folder / name).exists() for name in (*OF_A_RUN, CONFIG))
     except OSError as error:
         raise UserError(f"{path}: cannot look for a model there: {error.strerror}") from None
-    if not there:
+    if not exists:
         bundled = "".join(f", or {name}, which comes with limelight" for name in bundled_models())
         raise UserError(
             f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
@@ -126,6 +126,6 @@ def _require_own_files(model: Path, folder: Path) -> None:
     root = os.path.realpath(folder)
     names = (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, FIRST_LOOK)
     for path in (*(model / name for name in names), *tokenizer_files(model / TOKENIZER)):
-        place = os.path.realpath(path)
-        if os.path.commonpath([root, place]) != root:
-            raise UserError(f"{path}: a link out of {folder}, to {shown(place)}; put the file itself there")
+        target = os.path.realpath(path)
+        if os.path.commonpath([root, target]) != root:
+            raise UserError(f"{path}: a link out of {folder}, to {shown(target)}; put the file itself there")

@@ -122,9 +122,9 @@ class Confidence(Table):
         """The context has the number of `features`."""
         if "" not in self.sentence:
             raise ValueError("the entry for all directions is missing")
-        for name, each in self.sentence.items():
-            if info.context and len(each.weights) != info.context["features"]:
-                raise ValueError(f"{name!r} has {len(each.weights)} weights, expected {info.context['features']}")
+        for name, logistic in self.sentence.items():
+            if info.context and len(logistic.weights) != info.context["features"]:
+                raise ValueError(f"{name!r} has {len(logistic.weights)} weights, expected {info.context['features']}")
         return self
 
     def of(self, direction: str) -> Logistic:
@@ -139,7 +139,7 @@ class Head:
     layer: Annotated[StrictInt, Field(ge=0)]
     head: Annotated[StrictInt, Field(ge=0)]
     reads: StrictBool
-    """Whether its weights are those of the step that reads a token (see `inspection.word_alignment`)."""
+    """Whether its weights are taken at the step that reads a token (see `inspection.word_alignment`)."""
 
 
 class Heads(Table):
@@ -151,9 +151,9 @@ class Heads(Table):
     def _require_heads(self, info: ValidationInfo) -> Self:
         """The context has the number of decoder `layers`, and of their `heads`."""
         model = info.context or {"layers": math.inf, "heads": math.inf}
-        for each in self.heads:
-            if each.layer >= model["layers"] or each.head >= model["heads"]:
-                raise ValueError(f"layer {each.layer} has no head {each.head}")
+        for head in self.heads:
+            if head.layer >= model["layers"] or head.head >= model["heads"]:
+                raise ValueError(f"layer {head.layer} has no head {head.head}")
         return self
 
 
@@ -181,9 +181,9 @@ class Roles(Table):
         """The context has `counts`, the number of heads of each attention, and the `known` roles."""
         if not info.context:
             return self
-        if {name: len(some) for name, some in self.attentions.items()} != dict(info.context["counts"]):
+        if {name: len(head_roles) for name, head_roles in self.attentions.items()} != dict(info.context["counts"]):
             raise ValueError("it has other heads than the model")
-        for role in (each.role for some in self.attentions.values() for each in some):
+        for role in (head_role.role for head_roles in self.attentions.values() for head_role in head_roles):
             if role not in info.context["known"]:
                 raise ValueError(f"unknown role {role}")
         return self
@@ -274,8 +274,8 @@ class Shortlist:
         listed[[END, UNKNOWN]] = True
         listed[self.always] = True
         pieces = np.unique(np.concatenate([np.asarray(source, dtype=np.int64) for source in sources]))
-        each = max(MIN_CANDIDATES, TOTAL_CANDIDATES // max(len(pieces), 1))
-        listed[self.candidates[pieces, :each]] = True
+        per_piece = max(MIN_CANDIDATES, TOTAL_CANDIDATES // max(len(pieces), 1))
+        listed[self.candidates[pieces, :per_piece]] = True
         return listed
 
 

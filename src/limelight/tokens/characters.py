@@ -44,7 +44,7 @@ class CharacterTokenizer(FileTokenizer):
 
         Args:
             model: the characters in UTF-8, sorted by code point.
-            reserved: tokens that are never split, with ids before those of the characters.
+            reserved: tokens that are never split, with ids before the ids of the characters.
 
         Raises:
             UserError: `model` is invalid, or a reserved token does not have the form of one.
@@ -71,13 +71,13 @@ class CharacterTokenizer(FileTokenizer):
 
     def encode(self, text: str) -> list[int]:
         """One token for each character, `[MASK]` and `<line>` of `text`, without an end id."""
-        known, found = self._characters, []
+        known, ids = self._characters, []
         for number, part in enumerate(_RESERVED.split(text)):
             if number % 2 and part in self._found:
-                found.append(self._found[part])
+                ids.append(self._found[part])
             else:
-                found += [known.get(character, UNKNOWN) for character in part]
-        return found
+                ids += [known.get(character, UNKNOWN) for character in part]
+        return ids
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047."""

@@ -73,7 +73,11 @@ def extend_tokenizers(
     lacking = [tag for tag in dict.fromkeys(tags) if tag not in sides[-1].reserved]
     old = [_like_tags(sides[-1]) for _ in lacking]
     known = set(sides[-1].pieces(range(old_size)))
-    single = [NewPiece(each, _bytes_of(sides[-1], each)) for each in dict.fromkeys(characters) if each not in known]
+    single = [
+        NewPiece(character, _bytes_of(sides[-1], character))
+        for character in dict.fromkeys(characters)
+        if character not in known
+    ]
     old += [piece.parts for piece in single]
     sides = [_ranked(_with_tags(side, lacking), single) for side in sides]
     learned = list[NewPiece]()
@@ -85,20 +89,20 @@ def extend_tokenizers(
         """A part of a merge that is a new character is the bytes that it replaces."""
         return (part,) if part < old_size else old[part - old_size]
 
-    parts = [tuple(each for part in piece.parts for each in old_ids(part)) for piece in learned]
+    parts = [tuple(identifier for part in piece.parts for identifier in old_ids(part)) for piece in learned]
     return Extension(Tokenizers(sides[0], sides[-1]), old + parts)
 
 
 def _sides(tokenizers: Tokenizers) -> list[Side]:
     """The tokenizers, once if both sides have the same. Raises `UserError` if they cannot be extended."""
-    found = list[Side]()
-    for each in dict.fromkeys(tokenizers):
-        if not isinstance(each, Side) or type_of(_model_of(each)) not in ("bpe", "unigram"):
-            raise UserError(f"a vocabulary of kind {each.kind} cannot be extended; bpe and unigram can")
-        found.append(each)
+    sides = list[Side]()
+    for tokenizer in dict.fromkeys(tokenizers):
+        if not isinstance(tokenizer, Side) or type_of(_model_of(tokenizer)) not in ("bpe", "unigram"):
+            raise UserError(f"a vocabulary of kind {tokenizer.kind} cannot be extended; bpe and unigram can")
+        sides.append(tokenizer)
     if not tokenizers.one_vocabulary:
         raise UserError("each side has a vocabulary of its own, and only a joint one can be extended")
-    return found
+    return sides
 
 
 def _model_of(side: Side) -> bytes:
@@ -115,7 +119,7 @@ def _like_tags(tokenizer: Side) -> tuple[int, ...]:
 def _bytes_of(tokenizer: Tokenizer, character: str) -> tuple[int, ...]:
     """The ids that spell a character now, without the space before it."""
     ids = tokenizer.encode(character)
-    return tuple(each for each, piece in zip(ids, tokenizer.pieces(ids), strict=True) if piece != SPACE)
+    return tuple(identifier for identifier, piece in zip(ids, tokenizer.pieces(ids), strict=True) if piece != SPACE)
 
 
 def _with_tags(tokenizer: Side, tags: Sequence[str]) -> Side:
@@ -168,10 +172,10 @@ def _learn_merges(tokenizer: Side, texts: Iterable[str], most: int) -> list[NewP
         vocab_size=len(pieces) + most, min_frequency=MIN_COUNT, limit_alphabet=len(pieces), show_progress=False
     )
     learner.train_from_iterator(words(), trainer)
-    found = dict[str, NewPiece]()
+    learned = dict[str, NewPiece]()
     for signs, _ in sorted(learner.get_vocab().items(), key=lambda each: each[1]):
         parts = tuple(ord(sign) - _FIRST_SIGN for sign in signs)
         text = "".join(pieces[part] for part in parts)
         if len(parts) > 1 and len(text) <= MAX_CHARACTERS and text not in pieces:
-            found.setdefault(text, NewPiece(text, parts))
-    return list(found.values())[:most]
+            learned.setdefault(text, NewPiece(text, parts))
+    return list(learned.values())[:most]

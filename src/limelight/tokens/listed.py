@@ -76,11 +76,11 @@ class ListedTokenizer(FileTokenizer):
     def _split(self, text: str) -> list[str]:
         """The tokens of a text, with the language code, if any, first."""
         text = normalize(text)
-        found = []
+        pieces = []
         if text.startswith(">>") and "<<" in text:
             code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
-            found.append(code)
-        return found + self._processor.encode(text, out_type=str)
+            pieces.append(code)
+        return pieces + self._processor.encode(text, out_type=str)
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`; end, padding and tags are skipped, the unknown id is decoded as U+2047, and incomplete

@@ -142,17 +142,17 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
         text = normalize(text)
     marks = MARK.findall(text)
     plan: list[list[int] | _Segment] = []
-    for place, part in enumerate(MARK.split(text)):
-        after_tag = place > 0 and marks[place - 1] in _TAGS
-        glued = place > 0 and not part.startswith(" ") and not spacing.keeps and not after_tag
+    for number, part in enumerate(MARK.split(text)):
+        after_tag = number > 0 and marks[number - 1] in _TAGS
+        glued = number > 0 and not part.startswith(" ") and not spacing.keeps and not after_tag
         if part if spacing.keeps else part.strip(" "):
             plan.append(_Segment(len(segments), _skipped(tokenizer, spacing, part) if glued else 0))
             segments.append(_GUARD + part if glued else part)
-        if place < len(marks):
-            first = place == 0 and not part and marks[place] not in (TERM_BEGIN, *_TAGS)
+        if number < len(marks):
+            first = number == 0 and not part and marks[number] not in (TERM_BEGIN, *_TAGS)
             if not spacing.keeps and (part.endswith(" ") or first):
                 plan.append(spacing.space)
-            plan.append([tokenizer.reserved_id(MARK_PIECES[mark_number(marks[place])])])
+            plan.append([tokenizer.reserved_id(MARK_PIECES[mark_number(marks[number])])])
     return plan
 
 

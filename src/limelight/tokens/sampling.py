@@ -27,18 +27,18 @@ def sample_rows(
     """
     sampled = []
     for row in rows:
-        found: list[int] = []
+        ids: list[int] = []
         word: list[int] = []
         for number in row:
             if begins[number] or alone[number]:
-                found += draw(tuple(word))
+                ids += draw(tuple(word))
                 word = []
             if alone[number]:
-                found.append(number)
+                ids.append(number)
             else:
                 word.append(number)
-        found += draw(tuple(word))
-        sampled.append(found)
+        ids += draw(tuple(word))
+        sampled.append(ids)
     return sampled
 
 
@@ -59,11 +59,11 @@ class BpeDropout:
 
         def draw(word: Word) -> Word:
             variants = pool.setdefault(word, [None] * VARIANTS)
-            place = int(random.random() * VARIANTS)
-            found = variants[place]
-            if found is None:
-                found = variants[place] = self._segment(word, amount, random)
-            return found
+            number = int(random.random() * VARIANTS)
+            variant = variants[number]
+            if variant is None:
+                variant = variants[number] = self._segment(word, amount, random)
+            return variant
 
         return draw
 
@@ -72,12 +72,12 @@ class BpeDropout:
             return word
         parts = list("".join(self._pieces[number] for number in word))
         while True:
-            first, place = len(self._pieces), -1
+            first, position = len(self._pieces), -1
             for left in range(len(parts) - 1):
                 merged = self._ids.get(parts[left] + parts[left + 1], first)
                 if merged < first and random.random() >= amount:
-                    first, place = merged, left
-            if place < 0:
+                    first, position = merged, left
+            if position < 0:
                 break
-            parts[place : place + 2] = [self._pieces[first]]
+            parts[position : position + 2] = [self._pieces[first]]
         return tuple(self._ids[part] for part in parts) if all(part in self._ids for part in parts) else word

@@ -129,19 +129,19 @@ def load_tokenizers(folder: str | Path) -> Tokenizers:
         return Tokenizers(tokenizer, tokenizer)
     if len(separate) == 2 and not joint:
         return Tokenizers(load_tokenizer(folder / _SOURCE), load_tokenizer(folder / _TARGET))
-    found = ", ".join(([_JOINT] if joint else []) + separate) or "none of them"
-    raise UserError(f"{folder}: tokenizers are a folder {_JOINT}, or {_SOURCE} and {_TARGET}; found {found}")
+    folders = ", ".join(([_JOINT] if joint else []) + separate) or "none of them"
+    raise UserError(f"{folder}: tokenizers are a folder {_JOINT}, or {_SOURCE} and {_TARGET}; found {folders}")
 
 
 class TaggedTokenizer:
-    """A tokenizer that puts tags before every text: that of the target language (Johnson et al. 2017), and those of
-    side constraints (Sennrich et al. 2016).
+    """A tokenizer that puts tags before every text: the tag of the target language (Johnson et al. 2017), and the tags
+    of side constraints (Sennrich et al. 2016).
 
     Tags are inserted as ids: the same characters in a text remain ordinary text.
     """
 
     def __init__(self, tokenizer: Tokenizer, *tags: str) -> None:
-        """The tags follow those of `tokenizer`, if it has some. Raises `UserError` if the vocabulary lacks one."""
+        """The tags follow the tags of `tokenizer`, if it has some. Raises `UserError` if the vocabulary lacks one."""
         inner, known = tokenizer, list[int]()
         if isinstance(tokenizer, TaggedTokenizer):
             inner, known = tokenizer.tokenizer, tokenizer.tags

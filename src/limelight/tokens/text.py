@@ -82,7 +82,7 @@ def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
         return tokenizer.reserved_id(piece)
     except UserError:
         raise UserError(
-            f"this vocabulary has no token {piece}: it is that of a translator, and not made for plain text"
+            f"this vocabulary has no token {piece}: it belongs to a translator, and was not made for plain text"
         ) from None
 
 
@@ -94,8 +94,8 @@ def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:
 
 
 def _joined(rows: list[list[int]], line: int) -> list[int]:
-    found = rows[0]
+    joined = rows[0]
     for row in rows[1:]:
-        found.append(line)
-        found += row
-    return found
+        joined.append(line)
+        joined += row
+    return joined

@@ -49,7 +49,7 @@ LINE = "<line>"
 """A line end inside a document, for tokenizers that collapse white space. Only in vocabularies of plain text."""
 
 MAX_PIECES = 500_000
-"""Maximum vocabulary size: twice that of models that translate 200 languages."""
+"""Maximum vocabulary size: twice the vocabulary of models that translate 200 languages."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
 _DOMAIN = re.compile(rf"domain:{_LANGUAGE.pattern}")
@@ -202,11 +202,11 @@ def byte_of(piece: str) -> bytes:
 
 def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
     """The ids whose bytes are part of a complete character."""
-    kept, place = list[int](), 0
-    while place < len(ids):
-        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[place : place + size]))), 0)
-        kept += ids[place : place + length]
-        place += length or 1
+    kept, position = list[int](), 0
+    while position < len(ids):
+        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[position : position + size]))), 0)
+        kept += ids[position : position + length]
+        position += length or 1
     return kept
 
 
@@ -217,7 +217,7 @@ def _is_character(data: bytes) -> bool:
 def require_ids(ids: Sequence[int], size: int) -> None:
     """Raise `ValueError` for an id outside the vocabulary, probably from another tokenizer."""
     if len(ids) and not 0 <= min(ids) <= max(ids) < size:
-        identifier = next(each for each in ids if not 0 <= each < size)
+        identifier = next(candidate for candidate in ids if not 0 <= candidate < size)
         raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
 
 

@@ -59,18 +59,22 @@ def required_characters(sentences: Iterable[str], size: int) -> str:
     """The characters that a vocabulary of `size` tokens learned from these sentences must contain.
 
     These are the characters of the text with at least `MIN_SEEN` occurrences, `SIGNS` with at least `MIN_SEEN_SIGN`, up
-    to `MAX_SHARE` of the vocabulary; and printable ASCII, unless those of its characters that the text lacks are more
+    to `MAX_SHARE` of the vocabulary; and printable ASCII, unless its characters that the text lacks are more
     than `MAX_UNSEEN` of the vocabulary.
     """
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(sentence)
     signs = set(SIGNS)
-    seen = (each for each, count in counts.most_common() if count >= (MIN_SEEN_SIGN if each in signs else MIN_SEEN))
-    required = [each for each in seen if not each.isspace()][: int(MAX_SHARE * size)]
-    unseen = [each for each in ASCII if each not in counts]
+    seen = (
+        character
+        for character, count in counts.most_common()
+        if count >= (MIN_SEEN_SIGN if character in signs else MIN_SEEN)
+    )
+    required = [character for character in seen if not character.isspace()][: int(MAX_SHARE * size)]
+    unseen = [character for character in ASCII if character not in counts]
     if len(unseen) <= MAX_UNSEEN * size:
-        required += [each for each in ASCII if each not in required]
+        required += [character for character in ASCII if character not in required]
     return "".join(sorted(required))
 
 
@@ -89,8 +93,8 @@ def training_sentences(texts: Iterable[str], seed: int) -> list[str]:
         seen += 1
         if len(kept) < MAX_SENTENCES:
             kept.append(text)
-        elif (place := generator.randrange(seen)) < MAX_SENTENCES:
-            kept[place] = text
+        elif (position := generator.randrange(seen)) < MAX_SENTENCES:
+            kept[position] = text
     if not kept:
         raise no_text()
     return kept

@@ -40,7 +40,7 @@ def model_card(
     rows = {
         "recipe": config.recipe,
         "model": f"{config.model.family}, {count_parameters(model):,} parameters",
-        "vocabulary": f"{kinds}, {sizes} ids" + (f", those of {begin_with}" if begin_with else ""),
+        "vocabulary": f"{kinds}, {sizes} ids" + (f", taken from {begin_with}" if begin_with else ""),
         "began with": f"{begin_with} ({heading})" if heading else begin_with,
         "trained on": "; ".join(map(_describe, data.train)) or ", ".join(data.text),
         "directions kept": f"{kept}: of the model it began with, not trained on further" if kept else "",

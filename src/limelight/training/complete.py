@@ -99,13 +99,20 @@ def learn_confidence(
     `UserError` if there are too few pairs, `ValueError` if no usable weights are found.
     """
 
-    def examples(some: Corpora) -> dict[str, Examples]:
-        return {str(each): examples_of(translator, pairs, each, most=most) for each, pairs in some.items() if pairs}
+    def examples(texts: Corpora) -> dict[str, Examples]:
+        return {
+            str(direction): examples_of(translator, pairs, direction, most=most)
+            for direction, pairs in texts.items()
+            if pairs
+        }
 
     learned, tested = examples(corpora), examples(test or {})
     translator.confidence = fit_examples(learned)
     errors = calibration_errors(translator.confidence, tested) if tested else {}
-    notes = {"pairs": {name: len(each.good) for name, each in learned.items()}, "calibration_error": errors}
+    notes = {
+        "pairs": {name: len(of_direction.good) for name, of_direction in learned.items()},
+        "calibration_error": errors,
+    }
     path = find_model(translator.name) / CONFIDENCE
     save_table(path, translator.confidence, notes)
     return path, errors
@@ -120,13 +127,13 @@ def learn_alignment(translator: Translator, corpora: Corpora) -> tuple[Path, lis
     several = len(translator.directions) > 1
     pairs = [
         ((words_and_signs(pair.source), words_and_signs(pair.target)), direction if several else None)
-        for direction, some in corpora.items()
-        for pair in some[:MAX_CONSIDERED]
+        for direction, of_direction in corpora.items()
+        for pair in of_direction[:MAX_CONSIDERED]
     ]
     heads, agreement = translator.aligner.choose(pairs)
     translator.alignment_heads = heads
     path = find_model(translator.name) / ALIGNMENT
-    save_table(path, Heads(heads=[Head(*each) for each in heads]), {"agreement": round(agreement, 4)})
+    save_table(path, Heads(heads=[Head(*head) for head in heads]), {"agreement": round(agreement, 4)})
     return path, heads, agreement
 
 
@@ -137,18 +144,20 @@ def learn_int8_cost(translator: Translator, corpora: Corpora) -> float:
     def bleu(translator: Translator) -> float:
         scores = []
         for direction, pairs in corpora.items():
-            some, (source_lang, target_lang) = pairs[:MAX_CONSIDERED], names_of(direction)
+            measured, (source_lang, target_lang) = pairs[:MAX_CONSIDERED], names_of(direction)
             translations = translator.translate(
-                [pair.source for pair in some], source_lang=source_lang, target_lang=target_lang, beam_size=1
+                [pair.source for pair in measured], source_lang=source_lang, target_lang=target_lang, beam_size=1
             )
-            references = [pair.target for pair in some]
+            references = [pair.target for pair in measured]
             tokenize = choose_tokenization(references)
-            scores.append(corpus_bleu([each.text for each in translations], references, tokenize=tokenize).score)
+            scores.append(
+                corpus_bleu([translation.text for translation in translations], references, tokenize=tokenize).score
+            )
         return sum(scores) / len(scores)
 
     model, threads = translator.name, torch.get_num_threads()
     cost = bleu(translator) - bleu(load_translator(model, torch.device("cpu"), precision="int8", threads=threads))
-    pairs = {str(direction): min(len(some), MAX_CONSIDERED) for direction, some in corpora.items()}
+    pairs = {str(direction): min(len(of_direction), MAX_CONSIDERED) for direction, of_direction in corpora.items()}
     save_table(find_model(model) / INT8_COST, Int8Cost(bleu=cost), {"pairs": pairs})
     return cost
 
@@ -156,5 +165,5 @@ def learn_int8_cost(translator: Translator, corpora: Corpora) -> float:
 def described(heads: list[AlignmentHead]) -> str:
     """`layer 0 head 2 (reading), layer 1 head 3 (predicting)`."""
     return ", ".join(
-        f"layer {each.layer} head {each.head} ({'reading' if each.reads else 'predicting'})" for each in heads
+        f"layer {head.layer} head {head.head} ({'reading' if head.reads else 'predicting'})" for head in heads
     )

@@ -25,11 +25,11 @@ class GradientSum:
     def __init__(self, parameters: Sequence[Tensor], *, bucket: int = BUCKET) -> None:
         self._buckets: list[list[Tensor]] = [[]]
         for parameter in reversed(parameters):  # about the order in which the backward pass completes them
-            if sum(each.nbytes for each in self._buckets[-1]) >= bucket:
+            if sum(owner.nbytes for owner in self._buckets[-1]) >= bucket:
                 self._buckets.append([])
             self._buckets[-1].append(parameter)
-        self._bucket_of = {each: number for number, bucket in enumerate(self._buckets) for each in bucket}
-        sizes = [sum(each.numel() for each in bucket) + 1 for bucket in self._buckets]
+        self._bucket_of = {owner: number for number, bucket in enumerate(self._buckets) for owner in bucket}
+        sizes = [sum(owner.numel() for owner in bucket) + 1 for bucket in self._buckets]
         self._flat = [torch.zeros(size, device=parameters[0].device) for size in sizes]
         """All gradients of each bucket, and one more number: in the last one the loss."""
 
@@ -38,7 +38,7 @@ class GradientSum:
         self._expected, self._counts = batches, dict.fromkeys(self._bucket_of, 0)
         self._incomplete, self._exchanges = list(map(len, self._buckets)), list[Any]()
         for flat, bucket in zip(self._flat, self._buckets, strict=True):
-            parts = flat.zero_()[:-1].split([each.numel() for each in bucket])
+            parts = flat.zero_()[:-1].split([owner.numel() for owner in bucket])
             for parameter, part in zip(bucket, parts, strict=True):
                 parameter.grad = part.view_as(parameter)
 
@@ -51,7 +51,7 @@ class GradientSum:
             self._exchange()
 
     def finish(self, loss: Tensor) -> Tensor:
-        """Wait for the sums; returns that of the losses. A parameter that no batch used has no gradient, as with one
+        """Wait for the sums; returns the sum of the losses. A parameter that no batch used has no gradient, as with one
         process: the optimizer skips it."""
         used = torch.tensor([count > 0 for count in self._counts.values()], dtype=torch.uint8)
         self._flat[-1][-1] = loss

@@ -31,11 +31,11 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         left = f"; {work} is left of an interrupted call, and can be removed" if work.exists() else ""
         raise UserError(f"{output}: it exists already; give -o another name, or remove it{left}")
     _require_measurable(config, work)
-    there = work.exists()
+    existed = work.exists()
     try:
         train(config, work, quiet=quiet)
     except (UserError, RunError) as error:
-        if isinstance(error, UserError) and not there and not (work / CONFIG).exists():
+        if isinstance(error, UserError) and not existed and not (work / CONFIG).exists():
             remove(work)  # the memory cannot be learned from as it is
         elif work.exists():
             error.add_note(f"the work so far is in {work}; to begin again, remove this folder")

@@ -1,9 +1,9 @@
-"""The end of a run that begins with another model: choose between the trained weights, those of the parent and their
+"""The end of a run that begins with another model: choose between the trained weights, the parent's weights and their
 means, and measure what was learned and forgotten.
 
-Weights between those of a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
+Weights between a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
 (Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that is
-best on the new text, among those that lose little on general text. A run with new tags, such as that of a language,
+best on the new text, among those that lose little on general text. A run with new tags, such as the tag of a language,
 keeps all of its weights: in a mean with a model that was not trained with a tag, it would be learned only in part.
 """
 
@@ -75,7 +75,7 @@ class BeforeAfter:
     """What a fine-tuned model has learned and forgotten."""
 
     share: float
-    """The share of the trained weights in the model; the rest is those of the parent."""
+    """The share of the trained weights in the model; the rest comes from the parent."""
     new: Change | None
     """On the new text; None without any for validation."""
     general: Change | None
@@ -135,15 +135,15 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     """Save the chosen mean of the weights as the model of the run."""
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
-    there = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
-    shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (there, trained)]
+    of_parent = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
+    shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (of_parent, trained)]
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0
     try:
         if share and mixes and task.validates and not has_new_tags(run.folder):
             with run.interruptible():
-                share = _best_share(run, task, there, trained)
-        put_weights(run.model, _mean(there, trained, share) if mixes else trained, where="the mean")
+                share = _best_share(run, task, of_parent, trained)
+        put_weights(run.model, _mean(of_parent, trained, share) if mixes else trained, where="the mean")
         made_from = notes["made_from"]
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
@@ -152,7 +152,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         put_weights(run.model, own, where="the weights being trained")
 
 
-def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
+def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
     """The share of the trained weights that is best on the new text, among those that lose little on general text."""
     model, precision = run.model, run.precision
     assert isinstance(model, Seq2Seq)
@@ -162,9 +162,9 @@ def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], traine
     for share in (0.0, *SHARES):
         if share > UNMEASURED and not general:
             continue
-        put_weights(model, _mean(there, trained, share), where="the mean")
+        put_weights(model, _mean(of_parent, trained, share), where="the mean")
         seen = task.validate(model, precision)
-        measured = {each: some.measure(model, precision) for each, some in general.items()}
+        measured = {direction: valid.measure(model, precision) for direction, valid in general.items()}
         bleu = mean_of(measured).figures["bleu"] if general else 0.0
         if not share:
             score, kept = seen.score("bleu"), bleu
@@ -177,8 +177,8 @@ def _best_share(run: Run, task: Translation, there: Mapping[str, Tensor], traine
     return best
 
 
-def _mean(there: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
-    return {name: torch.lerp(there[name].float(), tensor.float(), share) for name, tensor in trained.items()}
+def _mean(of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
+    return {name: torch.lerp(of_parent[name].float(), tensor.float(), share) for name, tensor in trained.items()}
 
 
 def _unseen(config: RunConfig, task: Translation) -> Corpora:
@@ -214,5 +214,8 @@ def _scores(translator: Translator, text: Corpora, config: RunConfig) -> Scores:
         evaluate(translator, pairs, direction=direction if several else None) for direction, pairs in text.items()
     ]
     return Scores(
-        *(sum(getattr(each, name).score for each in evaluations) / len(evaluations) for name in Scores._fields)
+        *(
+            sum(getattr(evaluation, name).score for evaluation in evaluations) / len(evaluations)
+            for name in Scores._fields
+        )
     )

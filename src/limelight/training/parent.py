@@ -40,17 +40,18 @@ UNNAMED_DIRECTION = Direction(**UNNAMED)
 
 def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
     """The configuration with the directions of the run in `folder`, so that it describes the model by itself: a corpus
-    without language names is in the only direction that is named, and a run keeps those of the model it begins with.
+    without language names is in the only direction that is named, and a run keeps the directions of the model it begins
+    with.
 
     A model of several directions reads language tags, whatever direction the new text is in. A run that exists keeps
     what it has: its parent may be gone, and an earlier version may have trained it without tags.
     """
     if config.learns != "pairs":
         return config
-    there = load_config(folder / CONFIG) if (folder / CONFIG).exists() else None
+    stored = load_config(folder / CONFIG) if (folder / CONFIG).exists() else None
     inherited: tuple[tuple[str, str], ...] = ()
-    if there and there.begin_with == config.begin_with:
-        inherited = there.data.inherited
+    if stored and stored.begin_with == config.begin_with:
+        inherited = stored.data.inherited
     elif config.begin_with:
         parent = load_config(find_model(config.begin_with) / CONFIG)
         if parent.data.language_tokens == "both":
@@ -59,9 +60,9 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
                 "training does not know; begin with a Marian model, or train without --from"
             )
         if parent.learns == "pairs" and has_tags(parent.data):
-            inherited = tuple((each.source, each.target) for each in directions_of(parent.data))
+            inherited = tuple((direction.source, direction.target) for direction in directions_of(parent.data))
     data = config.data.model_copy(update={"inherited": inherited})
-    if there is None or there.data.train != data.train:
+    if stored is None or stored.data.train != data.train:
         data = data.model_copy(
             update={"train": _named_alike(data.train), "valid": _named_alike(data.valid, data.train)}
         )
@@ -69,20 +70,22 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
 
 
 def _named_alike(corpora: tuple[Corpus, ...], others: tuple[Corpus, ...] = ()) -> tuple[Corpus, ...]:
-    """Corpora without language names get those of the others, if all of these are in one direction: two directions
+    """Corpora without language names get the names of the others, if all others are in one direction: two directions
     would mean two language tags."""
-    named = {direction_of(each) for each in (*corpora, *others)} - {UNNAMED_DIRECTION}
+    named = {direction_of(corpus) for corpus in (*corpora, *others)} - {UNNAMED_DIRECTION}
     if len(named) != 1:
         return corpora
     [(source, target)] = named
     names = {"source": source, "target": target}
-    return tuple(each.model_copy(update=names) if direction_of(each) == UNNAMED_DIRECTION else each for each in corpora)
+    return tuple(
+        corpus.model_copy(update=names) if direction_of(corpus) == UNNAMED_DIRECTION else corpus for corpus in corpora
+    )
 
 
 def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
     """The directions that a model keeps of the one it began with, without text of its own."""
     trained = trained_directions(config.data)
-    return tuple(each for each in directions_of(config.data) if each not in trained)
+    return tuple(direction for direction in directions_of(config.data) if direction not in trained)
 
 
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
@@ -105,7 +108,7 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
 PARENT = "parent.md"
 """The card of the model that a run began with, in the run folder."""
 MAX_CARD = 4_000_000
-"""Maximum bytes of a card, which includes those of its parents."""
+"""Maximum bytes of a card, which includes the cards of its parents."""
 HEAD = "output."
 """Prefix of the weights of a classifier's last layer."""
 
@@ -122,7 +125,7 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) 
     labels = folder / LABELS
     if isinstance(model, Classifier) and labels.is_file() and read_labels(labels) != model.labels:
         theirs = {name: tensor for name, tensor in theirs.items() if not name.startswith(HEAD)}
-        say(f"the labels are not those of {begin_with}: the last layer begins with random weights")
+        say(f"the labels differ from the labels of {begin_with}: the last layer begins with random weights")
     own = named_weights(model)
     taken = {name: theirs[name] for name in own if name in theirs}
     other = [
@@ -170,7 +173,7 @@ def read_parent(begin_with: str) -> RunConfig:
 
 def fitting_recipe(name: str, parent: RunConfig) -> RunConfig:
     """A recipe for a run that begins with a parent, with the parent's vocabulary. Recipe `finetune` also takes the
-    parent's model settings; those of any other recipe have to be compatible (`require_same_function`)."""
+    parent's model settings; any other recipe has to be compatible (`require_same_function`)."""
     if name == "finetune":
         return finetune(parent)
     recipe = find_recipe(name)
@@ -184,7 +187,7 @@ def require_same_function(config: RunConfig) -> None:
     parent = read_parent(config.begin_with)
     faults = list(_model_differences(parent, config))
     if not any(name == "model.family" for name, _, _ in faults):
-        tokens = [{"tokens": each.tokens.model_dump(exclude={"sampling"})} for each in (parent, config)]
+        tokens = [{"tokens": settings.tokens.model_dump(exclude={"sampling"})} for settings in (parent, config)]
         faults += differences(tokens[0], tokens[1])
     if faults:
         listed = describe_differences(faults)
@@ -224,5 +227,5 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
     if has_tags(config.data) and not config.data.inherited and read_parent(config.begin_with).learns == "pairs":
         yield (
             f"warning: {config.begin_with} has one direction and was trained without language tags, which this run "
-            "puts before each source: its first translations are worse than those of that model"
+            "puts before each source: its first translations are worse than the translations of that model"
         )

@@ -50,11 +50,11 @@ def require_one_kind(config: RunConfig) -> None:
     """Raise `UserError` if the kind of text does not fit the model, or there is no text."""
     data, kinds = config.data, config.model.learns_from
     ways = ["--text FILE..."] * ("text" in kinds) + ["--train FILE (or two files)"] * (kinds != ("text",))
-    given = [way for way, files in (("--text", data.text), ("--train", data.train)) if files]
-    if len(given) != 1 or not any(way.startswith(given[0]) for way in ways):
+    options = [way for way, files in (("--text", data.text), ("--train", data.train)) if files]
+    if len(options) != 1 or not any(way.startswith(options[0]) for way in ways):
         raise UserError(
             f"a model of the family {config.model.family} learns from {' or '.join(ways)}; "
-            f"given {'are' if len(given) > 1 else 'is'} {' and '.join(given) or 'nothing'}"
+            f"given {'are' if len(options) > 1 else 'is'} {' and '.join(options) or 'nothing'}"
         )
     if (data.text and data.valid) or (data.train and data.valid_text):
         raise UserError("text for validation is of the kind of --train (--valid) or of --text (--valid-text)")

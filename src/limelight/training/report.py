@@ -125,7 +125,8 @@ class Report:
 
 
 def _figures(seen: Validation) -> dict[str, Any]:
-    """The figures for a line of the log; with several directions their means, and those of each in `directions`."""
+    """The figures for a line of the log; with several directions their means, and the figures of each direction in
+    `directions`."""
     figures = {"loss": seen.loss, "perplexity": math.exp(min(seen.loss, 700)), **seen.figures}
     return figures | ({"directions": dict(seen.directions)} if seen.directions else {})
 

@@ -196,10 +196,10 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
     """
     if not (folder / CONFIG).exists():
         return
-    there = load_config(folder / CONFIG)
-    changed = differences(there.model_dump(mode="json"), config.model_dump(mode="json"))
+    stored = load_config(folder / CONFIG)
+    changed = differences(stored.model_dump(mode="json"), config.model_dump(mode="json"))
     may_change = {"data.on_doubt", *(f"training.{name}" for name in MAY_CHANGE)}
-    refused = [each for each in changed if each[0] not in may_change and not each[0].startswith("decoding.")]
+    refused = [change for change in changed if change[0] not in may_change and not change[0].startswith("decoding.")]
     is_model = (folder / BEST).exists() or (folder / WEIGHTS).exists()  # maybe an imported one
     if refused and not is_model and not has_updates(folder / CHECKPOINTS):
         (folder / CONFIG).unlink()
@@ -223,7 +223,7 @@ def _set_up(
         report.say(f"training.{slow}")
     model = fresh_model(config, prepared).to(device)
     freeze(model, training.freeze)
-    trained = [each for each in model.parameters() if each.requires_grad]
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
     sums = GradientSum(trained) if group.size > 1 else None
     arrived = _allow_signals if sums is None else sums.arrived
     for parameter in trained:

@@ -2,7 +2,7 @@
 
 In a search each hypothesis has one query per step. Matrix products are optimized for many queries; they would need
 copied or masked keys of beams, and sources padded to one length. Here the past of each hypothesis is read in place, up
-to the end of its sentence. The sums are those of `vectors.py`, in a fixed order.
+to the end of its sentence. The sums are made by `vectors.py`, in a fixed order.
 """
 
 import math

@@ -62,7 +62,7 @@ def find_best(features: Numbers, linear: Weights, before: Numbers, firsts: Integ
     """Write the continuations of each sentence with the largest sums; returns whether no prediction is NaN.
 
     Args:
-        features: (rows, model): those of each hypothesis, sentence by sentence.
+        features: (rows, model): a row for each hypothesis, sentence by sentence.
         before: (rows,): log-probability of each hypothesis.
         firsts: (sentences + 1,): index of the first row of each sentence.
         best: written to; if there are fewer, the rest is -inf.

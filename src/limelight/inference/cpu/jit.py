@@ -47,8 +47,8 @@ def _compile_for_permitted_instructions() -> None:
         return
     if has("avx2") and not has("avx512") and set(AVX2.split(",")) <= set(features):
         settings.CPU_NAME, settings.CPU_FEATURES = "x86-64-v3", AVX2
-    elif any(each.startswith(forbidden) for each in features):
-        permitted = [each.replace("+", "-") if each.startswith(forbidden) else each for each in features]
+    elif any(feature.startswith(forbidden) for feature in features):
+        permitted = [feature.replace("+", "-") if feature.startswith(forbidden) else feature for feature in features]
         settings.CPU_FEATURES = ",".join(permitted)
 
 
@@ -65,7 +65,7 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
     """Compile the function at its first call, and cache it if a cache folder is writable.
 
     It computes exactly the written operations, in that order, and releases Python's lock. The cache is invalidated when
-    the function's file changes, or any file in `SHARED`, as functions call those of other files.
+    the function's file changes, or any file in `SHARED`, as functions call functions of other files.
 
     Each caller contains a copy of the functions it calls, and the copy that was loaded first serves all. So no sum may
     be left to the optimizer, which treats each copy differently: its last digits would depend on what else has run, and

@@ -151,7 +151,7 @@ class Array:
         return Value(self._builder, self._builder.extract_value(self._array.shape, axis))
 
     def load(self, index: Value, mask: Value | None = None, *, filled: float = 0.0, kind: Any = NUMBERS) -> Value:
-        """A vector of numbers, with other lanes than those of the mask `filled`; or a value of another type."""
+        """A vector of numbers, with the lanes outside of the mask `filled`; or a value of another type."""
         address = self._address(index, kind)
         if mask is None:
             return index.of(self._builder.load(address.raw, align=1))
@@ -190,11 +190,11 @@ def _lanes(start: int, count: int) -> Any:
     return ir.Constant(ir.VectorType(ir.IntType(32), count), list(range(start, start + count)))
 
 
-def call(name: str, result: Any, *given: Value, fastmath: tuple[str, ...] = ()) -> Value:
+def call(name: str, result: Any, *arguments: Value, fastmath: tuple[str, ...] = ()) -> Value:
     """A call of a function of LLVM."""
-    builder, kind = given[0].builder, ir.FunctionType(result, [value.raw.type for value in given])
+    builder, kind = arguments[0].builder, ir.FunctionType(result, [value.raw.type for value in arguments])
     function = cgutils.get_or_insert_function(builder.module, kind, name)
-    return Value(builder, builder.call(function, [value.raw for value in given], fastmath=fastmath))
+    return Value(builder, builder.call(function, [value.raw for value in arguments], fastmath=fastmath))
 
 
 def lanes_below(count: Value) -> Value:

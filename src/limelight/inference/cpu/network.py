@@ -172,8 +172,8 @@ def _sublayers(layers: Sequence[Layer], names: tuple[str, str, str], precision: 
 
 
 def _norms(sublayers: Sequence[Sublayer]) -> Norm:
-    norms = [cast(nn.LayerNorm, each.norm) for each in sublayers]
-    if len({(norm.eps, each.norm_first) for norm, each in zip(norms, sublayers, strict=True)}) != 1:
+    norms = [cast(nn.LayerNorm, sublayer.norm) for sublayer in sublayers]
+    if len({(norm.eps, sublayer.norm_first) for norm, sublayer in zip(norms, sublayers, strict=True)}) != 1:
         raise ValueError
     weights, biases = (
         np.stack([getattr(norm, name).detach().numpy() for norm in norms]) for name in ("weight", "bias")

@@ -64,12 +64,12 @@ def multiply_tile(
         with where((count >= least) & (count <= most)):
             is_int8 = weights.numbers.size(0).equals(0)
             with count.builder.if_else(is_int8.raw) as (of_bytes, of_numbers):
-                given = inputs, weights, first, count, target, start, stride, added
+                arguments = inputs, weights, first, count, target, start, stride, added
                 with of_bytes:
                     if AVX2:  # elsewhere there are no weights in 8 bits
-                        _ByteTile(*given).write(most, block, blocks)
+                        _ByteTile(*arguments).write(most, block, blocks)
                 with of_numbers:
-                    _NumberTile(*given).write(most, block, blocks)
+                    _NumberTile(*arguments).write(most, block, blocks)
 
 
 class _Tile(ABC):

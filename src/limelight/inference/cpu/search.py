@@ -1,7 +1,7 @@
 """Whole searches as one call of compiled code: encoder, decoder, choice of tokens, bookkeeping.
 
 A search in steps makes hundreds of calls of compiled functions, of numpy and of torch: most of the time of a sentence
-alone, and much of that of a batch, is lost between them. Here Python is entered once, and its lock is released.
+alone, and much of the time of a batch, is lost between them. Here Python is entered once, and its lock is released.
 
 Each sentence is encoded when its turn comes. The decoder takes a step for all sentences that have a slot, and the slot
 of a decided one goes to the next. `decoding/search.py` is the reference and explains the rules; what is rare is left to
@@ -81,8 +81,17 @@ def _trellis_at(trellis: Trellis, sentence: int) -> Trellis:
 
 @compiled
 def _search_at(searches: Doubles, sentence: int) -> Search:
-    given = searches[sentence]
-    return Search(int(given[0]), given[1], given[2], given[3], given[4], given[5], int(given[6]), int(given[7]))
+    settings = searches[sentence]
+    return Search(
+        int(settings[0]),
+        settings[1],
+        settings[2],
+        settings[3],
+        settings[4],
+        settings[5],
+        int(settings[6]),
+        int(settings[7]),
+    )
 
 
 @compiled
@@ -153,14 +162,14 @@ def _advance(
     trellis.counts[2] = position
     if position == search.limit:
         return DECIDED
-    place = 0
+    hypothesis = 0
     for ends in (False, True):
         for rank in range(count):
-            if place < width and (ids[rank] == search.end) == ends:
-                before[place] = -np.inf if ends else scores[rank]
-                kept[place], trellis.parents[position, place] = parents[rank], parents[rank]
-                trellis.ids[position, place], trellis.sums[position, place] = ids[rank], before[place]
-                place += 1
+            if hypothesis < width and (ids[rank] == search.end) == ends:
+                before[hypothesis] = -np.inf if ends else scores[rank]
+                kept[hypothesis], trellis.parents[position, hypothesis] = parents[rank], parents[rank]
+                trellis.ids[position, hypothesis], trellis.sums[position, hypothesis] = ids[rank], before[hypothesis]
+                hypothesis += 1
     trellis.counts[2] = position + 1
     worst = _worst(search, trellis)
     gains_nothing = before[0] / search.at_limit <= worst or trellis.counts[0] >= search.enough
@@ -236,27 +245,27 @@ def search_for(
     and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     tables = [len(side.positions) for side in network[:2] if len(side.positions)]
     room, answers = min([MAX_TOKENS, *tables]), list[tuple[Path, ...] | None]([None] * len(queries))
-    asked = [
+    numbers = [
         number
         for number, query in enumerate(queries)
         if 0 < len(query.source) <= min(MAX_SOURCE, room) and query.limit < room and query.width <= MAX_WIDTH
     ]
-    if not asked:
+    if not numbers:
         return answers
-    given = [queries[number] for number in asked]
-    width, limit, n_best = given[0].width, max(query.limit for query in given), max(query.n_best for query in given)
-    sources, firsts = np.concatenate([query.source for query in given]), [0, *(len(query.source) for query in given)]
-    sizes = len(given), limit + 1, width
+    chosen = [queries[number] for number in numbers]
+    width, limit, n_best = chosen[0].width, max(query.limit for query in chosen), max(query.n_best for query in chosen)
+    sources, firsts = np.concatenate([query.source for query in chosen]), [0, *(len(query.source) for query in chosen)]
+    sizes = len(chosen), limit + 1, width
     trellis = Trellis(
-        np.zeros(sizes, np.int64), np.zeros(sizes, np.int64), np.zeros(sizes), np.zeros((len(given), n_best, 4)),
-        np.zeros((len(given), 3), np.int64),
+        np.zeros(sizes, np.int64), np.zeros(sizes, np.int64), np.zeros(sizes), np.zeros((len(chosen), n_best, 4)),
+        np.zeros((len(chosen), 3), np.int64),
     )  # fmt: skip
-    past = shape.past(min(len(given), max(1, MAX_ROWS // width)), width, limit + 1, max(firsts))
-    searches = np.array([_settings(query, end) for query in given])
+    past = shape.past(min(len(chosen), max(1, MAX_ROWS // width)), width, limit + 1, max(firsts))
+    searches = np.array([_settings(query, end) for query in chosen])
     search_sentences(
-        network, sources.astype(np.int64), np.cumsum(firsts), searches, start, given[0].is_byte, past, trellis
+        network, sources.astype(np.int64), np.cumsum(firsts), searches, start, chosen[0].is_byte, past, trellis
     )
-    for row, number in enumerate(asked):
+    for row, number in enumerate(numbers):
         answers[number] = _answer(Trellis(*(part[row] for part in trellis)), queries[number])
     return answers
 

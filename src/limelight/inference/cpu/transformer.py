@@ -77,8 +77,8 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
         state, features = self.start(self.encode(batch.source, batch.source_valid)), []
         for ids in batch.target_in.split(1, dim=1):
-            found, state = self.step(ids, state)
-            features.append(found)
+            feature, state = self.step(ids, state)
+            features.append(feature)
         return torch.cat(features, dim=1)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:

@@ -108,10 +108,10 @@ def weighted_sum(
         with loop(count) as number:
             weight = weights.load(at + number, kind=ir.FloatType()).in_all_lanes()
             row = positions.load(number, kind=ir.IntType(64)) * stride + start + offset
-            for place, register in enumerate(sums):
-                register.add_product(weight, rows.load(row + LANES * place, mask))
-        for place, register in enumerate(sums):
-            result.store(target + offset + LANES * place, register.value * share, mask)
+            for tile, register in enumerate(sums):
+                register.add_product(weight, rows.load(row + LANES * tile, mask))
+        for tile, register in enumerate(sums):
+            result.store(target + offset + LANES * tile, register.value * share, mask)
 
     _in_groups(size, add_up)
 

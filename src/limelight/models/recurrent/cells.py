@@ -18,25 +18,25 @@ CellState = Sequence[Float[Tensor, "batch width hidden"]]
 """State of one layer: the hidden state, followed by the cell state for an LSTM."""
 
 
-def rnn_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+def rnn_step(inputs: Tensor, recurrent: Tensor, state: CellState) -> CellState:
     """h' = tanh(W x + U h) (Elman 1990)."""
-    return (torch.tanh(given + recurrent),)
+    return (torch.tanh(inputs + recurrent),)
 
 
-def gru_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+def gru_step(inputs: Tensor, recurrent: Tensor, state: CellState) -> CellState:
     """h' = (1 - z) n + z h, n = tanh(W x + r (U h)) (Cho et al. 2014; the gate r after the product, as in cuDNN)."""
     (hidden,) = state
-    given_gates, given_new = given.tensor_split([2 * hidden.shape[-1]], dim=-1)
+    given_gates, given_new = inputs.tensor_split([2 * hidden.shape[-1]], dim=-1)
     recurrent_gates, recurrent_new = recurrent.tensor_split([2 * hidden.shape[-1]], dim=-1)
     reset, update = torch.sigmoid(given_gates + recurrent_gates).chunk(2, dim=-1)
     new = torch.tanh(torch.addcmul(given_new, reset, recurrent_new))
     return (torch.lerp(new, hidden, update),)
 
 
-def lstm_step(given: Tensor, recurrent: Tensor, state: CellState) -> CellState:
+def lstm_step(inputs: Tensor, recurrent: Tensor, state: CellState) -> CellState:
     """c' = f c + i g, h' = o tanh(c') (Hochreiter & Schmidhuber 1997, with the forget gate of Gers et al. 2000)."""
     _, cell = state
-    enter, forget, new, leave = (given + recurrent).chunk(4, dim=-1)
+    enter, forget, new, leave = (inputs + recurrent).chunk(4, dim=-1)
     cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(new)
     return torch.sigmoid(leave) * torch.tanh(cell), cell
 
@@ -104,7 +104,7 @@ class CellStack(nn.Module):
     ) -> Float[Tensor, "batch target hidden"]:
         """The top layer's hidden state at every position, for a decoder whose inputs are all known in advance.
 
-        `states` are those of one hypothesis.
+        `states` are the states of one hypothesis.
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
         parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states.layers, strict=True))
@@ -116,8 +116,8 @@ class CellStack(nn.Module):
         after = []
         for depth, (weights, state) in enumerate(zip(self.fused.all_weights, states.layers, strict=True)):
             weight_in, weight_hidden, bias_in, bias_hidden = weights
-            given = functional.linear(self.dropout(inputs) if depth else inputs, weight_in, bias_in)
+            projected = functional.linear(self.dropout(inputs) if depth else inputs, weight_in, bias_in)
             recurrent = functional.linear(state[0], weight_hidden, bias_hidden)
-            after.append(list(self.kind.step(given, recurrent, state)))
+            after.append(list(self.kind.step(projected, recurrent, state)))
             inputs = after[-1][0]
         return Cells(tuple(after))

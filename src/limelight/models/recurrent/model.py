@@ -188,14 +188,14 @@ class RecurrentDecoder(nn.Module, ABC):
         """The context of each query; positions are by default 0, 1, ..."""
         if self.score is None:
             return source.values.expand(-1, queries.shape[1], -1)
-        asked = placed(self.score, queries, positions)
+        placed_queries = placed(self.score, queries, positions)
         return self.attend(
-            asked,
+            placed_queries,
             source.keys,
             source.values,
             score=self.score.compare,
             may_attend=source.may_attend,
-            factors=self.score.factors(asked, source.keys),
+            factors=self.score.factors(placed_queries, source.keys),
         )
 
     @abstractmethod

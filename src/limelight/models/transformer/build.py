@@ -120,7 +120,7 @@ def _sublayer(config: StackConfig) -> Sublayer:
 @torch.no_grad()
 def _scale_residual_projections(layers: Sequence[Layer]) -> None:
     """Scale the last projection of each sub-layer by 1 / sqrt(2 N) for N layers (Radford et al. 2019, section 2.3);
-    those of feed-forward networks are called `outer`."""
+    in feed-forward networks it is called `outer`."""
     for layer in layers:
         for projection in (layer.attention.out_proj, getattr(layer.feed_forward, "outer", None)):
             if projection is not None:

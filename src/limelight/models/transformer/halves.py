@@ -126,7 +126,7 @@ class Classifier(EncoderOnly):
 
     Args:
         labels: their names, in the order of the output classes.
-        pooling: how the features of all positions become those of the text, see `pool`.
+        pooling: how the features of all positions become one vector of the text, see `pool`.
         dropout: dropout probability of the pooled features.
     """
 
@@ -149,7 +149,8 @@ class Classifier(EncoderOnly):
 def pool(
     features: Float[Tensor, "batch length features"], valid: Bool[Tensor, "batch length"], pooling: Pooling
 ) -> Float[Tensor, "batch features"]:
-    """A vector for each text: that of the first position (the end token), or the mean over all valid positions."""
+    """A vector for each text: the vector of the first position (the end token), or the mean over all valid
+    positions."""
     if pooling == "first":
         return features[:, 0]
     kept = features * valid[:, :, None]

@@ -97,7 +97,7 @@ class Stack(nn.Module):
         sources = state.sources
         if sources:
             source_bias = as_bias(sources[0].may_attend, hidden.dtype)
-            sources = tuple(SourceView(each.keys, each.values, source_bias) for each in sources)
+            sources = tuple(SourceView(source.keys, source.values, source_bias) for source in sources)
         positions = ages[:, None, None]
         reading = Reading(self._rotation(positions), positions, bias)
         return self._through(hidden, reading, sources, past.layers), replace(state, past=past, ages=ages + 1)
@@ -113,7 +113,9 @@ class Stack(nn.Module):
         attentions = [layer.cross_attention for layer in self.each() if layer.cross_attention is not None]
         # Padding has the last position, so that a score sees the length of the source.
         positions = may_attend[:, 0].cumsum(-1) - 1
-        return tuple(SourceView(*each.project_memory(memory, positions=positions), may_attend) for each in attentions)
+        return tuple(
+            SourceView(*attention.project_memory(memory, positions=positions), may_attend) for attention in attentions
+        )
 
     def begin(self, ages: Int[Tensor, " batch"], width: int) -> Past | Cells:
         """The past before the first position, of `width` hypotheses for each sentence."""
@@ -170,7 +172,7 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
 
     def start(self, memory: TransformerMemory, width: int = 1) -> TransformerState:
         sources = self.decoder.project_memory(memory.features, permit_keys(memory.source_valid))
-        kept = tuple(each.changed(Tensor.contiguous) for each in sources)
+        kept = tuple(source.changed(Tensor.contiguous) for source in sources)
         ages = torch.zeros(len(memory.source_valid), dtype=torch.int64, device=memory.source_valid.device)
         return TransformerState(self.decoder.begin(ages, width), ages, kept)
 

@@ -39,8 +39,8 @@ class SSRU(nn.Module):
         """All positions, from a cell of zeros. Padding at the end changes nothing before it."""
         new, forget = self.prepare(inputs)
         cell, cells = torch.zeros_like(new[:, 0]), []
-        for given, kept in zip(new.unbind(dim=1), forget.unbind(dim=1), strict=True):
-            cell = torch.lerp(given, cell, kept)
+        for candidate, kept in zip(new.unbind(dim=1), forget.unbind(dim=1), strict=True):
+            cell = torch.lerp(candidate, cell, kept)
             cells.append(cell)
         return torch.stack(cells, dim=1).relu().to(inputs.dtype)
 
@@ -60,9 +60,9 @@ class SSRU(nn.Module):
         return new.to(cell_precision(new.dtype)), forget.to(cell_precision(forget.dtype)).sigmoid()
 
 
-def cell_precision(given: torch.dtype) -> torch.dtype:
+def cell_precision(dtype: torch.dtype) -> torch.dtype:
     """The precision of cells for activations of this one."""
-    return torch.promote_types(given, torch.float32)
+    return torch.promote_types(dtype, torch.float32)
 
 
 class SSRULayer(Layer):

@@ -1,6 +1,6 @@
 """The API of DeepL: texts, languages, usage and glossaries; its documents are in `documents.py`.
 
-Shapes and traps are those of the official client (deepl 1.32): errors are `message` and `detail`, both strings;
+Shapes and traps were taken from the official client (deepl 1.32): errors are `message` and `detail`, both strings;
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
 """
 
@@ -52,8 +52,8 @@ def as_list(value: Any) -> Any:
 
 def as_names(value: Any) -> Any:
     """Names of tags: a list, or a string with commas between them."""
-    parts = [part for each in as_list(value) for part in (each.split(",") if isinstance(each, str) else [each])]
-    return [each.strip() if isinstance(each, str) else each for each in parts if each != ""]
+    parts = [part for name in as_list(value) for part in (name.split(",") if isinstance(name, str) else [name])]
+    return [name.strip() if isinstance(name, str) else name for name in parts if name != ""]
 
 
 def as_split(value: Any) -> str:
@@ -128,21 +128,21 @@ class Translate(Tagging, WithGlossary):
 
 
 @API.post("/v2/translate")
-async def translate(call: Call, asked: Translate) -> JsonObject:
+async def translate(call: Call, form: Translate) -> JsonObject:
     """Translate texts."""
-    texts = asked.text
-    if asked.split_sentences == "nonewlines":
+    texts = form.text
+    if form.split_sentences == "nonewlines":
         texts = [LINE_BREAK.sub(" ", text) for text in texts]
-    ask = asked.ask(call, texts, lines=asked.split_sentences == "0", tags=asked.handling())
+    ask = form.ask(call, texts, lines=form.split_sentences == "0", tags=form.handling())
     translations = []
-    for text, answer in zip(asked.text, await translated(call, ask), strict=True):
-        found: JsonObject = {"detected_source_language": (answer.language or asked.source_lang).upper()}
-        found["text"] = answer.text
-        if asked.show_billed_characters:
-            found["billed_characters"] = len(text)
-        if asked.model_type:
-            found["model_type_used"] = asked.model_type
-        translations.append(found)
+    for text, answer in zip(form.text, await translated(call, ask), strict=True):
+        translation: JsonObject = {"detected_source_language": (answer.language or form.source_lang).upper()}
+        translation["text"] = answer.text
+        if form.show_billed_characters:
+            translation["billed_characters"] = len(text)
+        if form.model_type:
+            translation["model_type_used"] = form.model_type
+        translations.append(translation)
     return {"translations": translations}
 
 
@@ -168,20 +168,20 @@ class Languages(Asked):
 
 @API.get("/v2/languages")
 @API.post("/v2/languages")
-async def languages(call: Call, asked: Languages) -> list[JsonObject]:
+async def languages(call: Call, form: Languages) -> list[JsonObject]:
     """List the source or the target languages."""
-    known = dict.fromkeys(getattr(direction, asked.type) for direction in call.service.catalog.directions)
-    if asked.type == "source":
+    known = dict.fromkeys(getattr(direction, form.type) for direction in call.service.catalog.directions)
+    if form.type == "source":
         return [{"language": code.upper(), "name": language_name(code)} for code in known]
-    chooses = [each for model in call.service.catalog.models for each in model.pool.info.get("formality", ())]
+    chooses = [language for model in call.service.catalog.models for language in model.pool.info.get("formality", ())]
     return [
         {
             "language": code,
             "name": language_name(code),
-            "supports_formality": any(same_language(code, each) for each in chooses),
+            "supports_formality": any(same_language(code, language) for language in chooses),
         }
-        for each in known
-        for code in VARIANTS.get(each.lower(), (each.upper(),))
+        for name in known
+        for code in VARIANTS.get(name.lower(), (name.upper(),))
     ]
 
 
@@ -225,13 +225,13 @@ def _found(call: Call) -> StoredGlossary:
 
 
 @API.post("/v2/glossaries", status=201)
-async def create(call: Call, asked: NewGlossary) -> JsonObject:
+async def create(call: Call, form: NewGlossary) -> JsonObject:
     """Create a glossary."""
-    languages = asked.source_lang, asked.target_lang
+    languages = form.source_lang, form.target_lang
     call.service.catalog.ways(*languages)
-    entries = await asyncio.to_thread(read_entries, asked.entries, SEPARATORS[asked.entries_format])
-    source, target = (each.replace("_", "-").partition("-")[0].lower() for each in languages)
-    new = StoredGlossary(owner=call.client.key, name=asked.name, source=source, target=target, entries=entries)
+    entries = await asyncio.to_thread(read_entries, form.entries, SEPARATORS[form.entries_format])
+    source, target = (language.replace("_", "-").partition("-")[0].lower() for language in languages)
+    new = StoredGlossary(owner=call.client.key, name=form.name, source=source, target=target, entries=entries)
     return _shown(await call.service.glossaries.add(new))
 
 

@@ -54,28 +54,28 @@ class DocumentKey(Asked):
 
 
 @deepl.API.post("/v2/document", upload=True)
-async def upload(call: Call, asked: DeepLDocument) -> JsonObject:
+async def upload(call: Call, form: DeepLDocument) -> JsonObject:
     """Send a document to be translated."""
-    document = await _begun(call, asked.filename, asked.ask(call, ()))
+    document = await _begun(call, form.filename, form.ask(call, ()))
     return {"document_id": document.id, "document_key": document.key}
 
 
 @deepl.API.post("/v2/document/{id}")
-async def status(call: Call, asked: DocumentKey) -> JsonObject:
+async def status(call: Call, form: DocumentKey) -> JsonObject:
     """How far the translation of a document is; waits for it, for at most three seconds."""
-    document = call.service.uploads.find(call.path["id"], asked.document_key)
+    document = call.service.uploads.find(call.path["id"], form.document_key)
     if document.work is not None:
         await asyncio.wait({document.work}, timeout=STATUS_SECONDS)
-    found = {"document_id": document.id, "status": document.status}
+    answer = {"document_id": document.id, "status": document.status}
     if document.status == "done":
-        return {**found, "billed_characters": document.characters}
-    return {**found, **({"error_message": document.refusal.message} if document.refusal else {"seconds_remaining": 1})}
+        return {**answer, "billed_characters": document.characters}
+    return {**answer, **({"error_message": document.refusal.message} if document.refusal else {"seconds_remaining": 1})}
 
 
 @deepl.API.post("/v2/document/{id}/result")
-async def result(call: Call, asked: DocumentKey) -> Response:
+async def result(call: Call, form: DocumentKey) -> Response:
     """Fetch the translation of a document."""
-    return _file(*call.service.uploads.take(call.path["id"], asked.document_key))
+    return _file(*call.service.uploads.take(call.path["id"], form.document_key))
 
 
 def _file(name: str, data: bytes) -> Response:
@@ -84,9 +84,9 @@ def _file(name: str, data: bytes) -> Response:
 
 
 @libretranslate.API.post("/translate_file", upload=True)
-async def translate_file(call: Call, asked: libretranslate.Directed) -> JsonObject:
+async def translate_file(call: Call, form: libretranslate.Directed) -> JsonObject:
     """Translate a document, and say where it is fetched."""
-    document = await _begun(call, "", asked.ask([]), copies=True)
+    document = await _begun(call, "", form.ask([]), copies=True)
     assert document.work is not None
     try:
         await asyncio.shield(document.work)
@@ -95,7 +95,7 @@ async def translate_file(call: Call, asked: libretranslate.Directed) -> JsonObje
         call.service.require_open()
         raise
     path = PurePosixPath(document.name)
-    document.name = f"{path.stem}_{asked.target}{path.suffix}"
+    document.name = f"{path.stem}_{form.target}{path.suffix}"
     address = f"{call.base_url}/download_file/{document.id}{document.key}.{quote(document.name)}"
     return {"translatedFileUrl": address}
 
@@ -154,7 +154,9 @@ def _counted(content: bytes) -> tuple[list[Segment], int]:
 
 def document_name(name: str) -> str:
     """The last part of a name, which may be any path. Raises `Refusal`, 415, for formats that are not read."""
-    name = "".join(each for each in PurePosixPath(name.replace("\\", "/")).name if each.isprintable())[-120:]
+    name = "".join(character for character in PurePosixPath(name.replace("\\", "/")).name if character.isprintable())[
+        -120:
+    ]
     if suffix_of(name) not in SUFFIXES:
         raise Refusal(415, "format", f"this kind of document is not supported; supported are: {', '.join(SUFFIXES)}")
     return name
@@ -186,10 +188,10 @@ async def _translations(
     if way.changes_nothing and not copies:
         raise bad_request("Source and target language are equal.", "document")
     texts, most = dict[Segment, str](), min(CHARACTERS, service.keys.limit(client.key) or CHARACTERS)
-    for some in chunks(list(dict.fromkeys(segments)), most):
-        await _pay(service, client, sum(len(segment.text) for segment in some))
+    for chunk in chunks(list(dict.fromkeys(segments)), most):
+        await _pay(service, client, sum(len(segment.text) for segment in chunk))
         options = {**ask.engine_options(), "first": len(texts) + 1}
-        texts |= zip(some, await service.segments(client, way, some, options), strict=True)
+        texts |= zip(chunk, await service.segments(client, way, chunk, options), strict=True)
     return [texts[segment] for segment in segments]
 
 
@@ -206,12 +208,12 @@ async def _pay(service: Service, client: Client, characters: int) -> None:
 
 def chunks(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
     """The segments, some at a time, with at most so many characters; a longer one is alone."""
-    some, size = list[Segment](), 0
+    chunk, size = list[Segment](), 0
     for segment in segments:
-        if some and (len(some) == CHUNK or size + len(segment.text) > most):
-            yield some
-            some, size = [], 0
-        some.append(segment)
+        if chunk and (len(chunk) == CHUNK or size + len(segment.text) > most):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(segment)
         size += len(segment.text)
-    if some:
-        yield some
+    if chunk:
+        yield chunk

@@ -51,20 +51,22 @@ class Translate(Directed):
 
 
 @API.post("/translate")
-async def translate(call: Call, asked: Translate) -> JsonObject:
+async def translate(call: Call, form: Translate) -> JsonObject:
     """Translate a text, or a list of texts, whose answer has lists."""
-    require_within("alternatives", asked.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
-    tags = None if asked.format == "text" else TagHandling(asked.format)
-    options = {"n_best": asked.alternatives + 1} if asked.alternatives else {}
-    found = []
-    for answer in await translated(call, asked.ask(as_list(asked.q), options=options, tags=tags)):
+    require_within("alternatives", form.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
+    tags = None if form.format == "text" else TagHandling(form.format)
+    options = {"n_best": form.alternatives + 1} if form.alternatives else {}
+    answers = []
+    for answer in await translated(call, form.ask(as_list(form.q), options=options, tags=tags)):
         one: JsonObject = {"translatedText": answer.text}
-        if asked.source == "auto":
+        if form.source == "auto":
             one["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 0.0))
-        if asked.alternatives:
-            one["alternatives"] = [each for each in dict.fromkeys(answer.alternatives) if each != answer.text]
-        found.append(one)
-    return {name: [one[name] for one in found] for name in found[0]} if isinstance(asked.q, list) else found[0]
+        if form.alternatives:
+            one["alternatives"] = [
+                alternative for alternative in dict.fromkeys(answer.alternatives) if alternative != answer.text
+            ]
+        answers.append(one)
+    return {name: [one[name] for one in answers] for name in answers[0]} if isinstance(form.q, list) else answers[0]
 
 
 def _detected(language: str, probability: float) -> JsonObject:
@@ -88,10 +90,10 @@ class Detect(Asked):
 
 
 @API.post("/detect")
-async def detect(call: Call, asked: Detect) -> list[JsonObject]:
+async def detect(call: Call, form: Detect) -> list[JsonObject]:
     """Detect the language of a text."""
-    found = await call.service.detect(call.client, "\n".join(as_list(asked.q)))
-    return [_detected(code, likely) for code, likely in found.items()]
+    probabilities = await call.service.detect(call.client, "\n".join(as_list(form.q)))
+    return [_detected(code, likely) for code, likely in probabilities.items()]
 
 
 @API.get("/health", public=True, counted=False)
@@ -107,7 +109,7 @@ class OmegaT(Directed):
 
 
 @API.get("/omegat")
-async def omegat(call: Call, asked: OmegaT) -> JsonObject:
+async def omegat(call: Call, form: OmegaT) -> JsonObject:
     """Translate the text of one segment."""
-    (answer,) = await translated(call, asked.ask([asked.text]))
+    (answer,) = await translated(call, form.ask([form.text]))
     return {"translation": answer.text}

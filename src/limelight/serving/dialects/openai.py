@@ -73,18 +73,18 @@ class Completion(Asked):
 
 
 @API.post("/v1/chat/completions")
-async def completions(call: Call, asked: Completion) -> Any:
+async def completions(call: Call, form: Completion) -> Any:
     """Translate what the last message of the user asks for."""
     for name in REFUSED:
         if call.fields.get(name):
             raise bad_request(f"{name}: not supported by a translator; leave it out")
-    prompt = _prompt(asked.messages)
-    write = partial(_content, _field(asked.response_format, prompt.form), prompt)
-    ask = _ask(call.service, asked, prompt)
-    head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": asked.model}
-    if asked.stream:
-        whole = bool(asked.response_format) or prompt.form is not None or len(prompt.texts) > 1
-        make = partial(_chunks, head, ask, write, whole=whole, usage=bool(asked.stream_options.get("include_usage")))
+    prompt = _prompt(form.messages)
+    write = partial(_content, _field(form.response_format, prompt.form), prompt)
+    ask = _ask(call.service, form, prompt)
+    head = {"id": f"chatcmpl-{token_hex(12)}", "created": int(time.time()), "model": form.model}
+    if form.stream:
+        is_whole = bool(form.response_format) or prompt.form is not None or len(prompt.texts) > 1
+        make = partial(_chunks, head, ask, write, whole=is_whole, usage=bool(form.stream_options.get("include_usage")))
         return await streamed(call.service.log, partial(call.service.translate, call.client, ask), make)
     answers = await translated(call, ask)
     message = {"role": "assistant", "content": write(answers)}
@@ -94,30 +94,30 @@ async def completions(call: Call, asked: Completion) -> Any:
 
 def _prompt(messages: Sequence[Message]) -> Prompt:
     """What the messages ask for. Raises `Refusal`, also where the last message of the user is not a text."""
-    texts = [each.text for each in messages if each.role == "user"]
+    texts = [message.text for message in messages if message.role == "user"]
     if not texts:
         raise bad_request("messages: there is none with the role user, whose text would be translated")
     if texts[-1] is None:
         raise bad_request("messages: only text can be translated, and the last message of the user has other parts")
-    system = "\n\n".join(each.text or "" for each in messages if each.role in ("system", "developer"))
+    system = "\n\n".join(message.text or "" for message in messages if message.role in ("system", "developer"))
     return read_prompt(system, texts[-1])
 
 
 def _content(field: str, prompt: Prompt, answers: Sequence[Answer]) -> str:
-    """The content of an answer: JSON with this field, JSON like that of the message, or a text."""
+    """The content of an answer: JSON with this field, JSON like the message's, or a text."""
     value = prompt.value([answer.text for answer in answers])
     value = {field: value} if field else value
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _field(asked: dict[str, Any], form: Any) -> str:
-    """The field of a JSON answer that takes the whole translation; empty for a text, and for JSON like that of the
+def _field(response_format: dict[str, Any], form: Any) -> str:
+    """The field of a JSON answer that takes the whole translation; empty for a text, and for JSON like the message's.
     message. Raises `Refusal` for a `response_format` that a translation cannot have."""
-    kind = asked.get("type", "text")
+    kind = response_format.get("type", "text")
     if kind in ("text", "json_object"):
         return "translation" if kind == "json_object" and form is None else ""
     try:
-        ((name, field),) = asked["json_schema"]["schema"]["properties"].items()
+        ((name, field),) = response_format["json_schema"]["schema"]["properties"].items()
         if form is None and field["type"] == "string" and set(field) <= PLAIN_KEYS:
             return str(name)
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -165,21 +165,21 @@ def _usage(ask: Ask, answers: Sequence[Answer]) -> JsonObject:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _ask(service: Service, asked: Completion, prompt: Prompt) -> Ask:
+def _ask(service: Service, form: Completion, prompt: Prompt) -> Ask:
     """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` if the
     two name different languages."""
-    name, colon, pair = asked.model.rpartition(":")
-    if not colon and any(asked.model == each.name for each in service.catalog.models):
-        name, pair = asked.model, ""
-    found = _PAIR.fullmatch(pair)
-    if pair and found is None:
+    name, colon, pair = form.model.rpartition(":")
+    if not colon and any(form.model == model.name for model in service.catalog.models):
+        name, pair = form.model, ""
+    match = _PAIR.fullmatch(pair)
+    if pair and match is None:
         raise _no_model(service)
-    source, target = found.groups() if found else ("", "")
-    if (target and prompt.targets and not any(same_language(each, target) for each in prompt.targets)) or (
+    source, target = match.groups() if match else ("", "")
+    if (target and prompt.targets and not any(same_language(language, target) for language in prompt.targets)) or (
         source and prompt.source and not same_language(source, prompt.source)
     ):
         languages = f"from {prompt.source[:20] or source} into {' and '.join(prompt.targets)[:40] or target}"
-        message = f"the prompt asks for a translation {languages}, and the model {asked.model} does not"
+        message = f"the prompt asks for a translation {languages}, and the model {form.model} does not"
         raise bad_request(f"{message}: give the name of a model alone", "language")
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
@@ -218,6 +218,6 @@ async def model(call: Call) -> JsonObject:
     """Information on one of these names."""
     call.service.catalog.require_known()
     name = call.path["id"]
-    if name not in (*model_names(call.service), *(each.name for each in call.service.catalog.translators)):
+    if name not in (*model_names(call.service), *(translator.name for translator in call.service.catalog.translators)):
         raise _no_model(call.service)
     return _listed(name)

@@ -106,7 +106,7 @@ class Translate(Tagging, Directed):
 
     def ask(self) -> Ask:
         """The requested task. Raises `Refusal` for what texts with tags or terms cannot have."""
-        tags, terms = self.handling(), [(each.source, each.target) for each in self.terms]
+        tags, terms = self.handling(), [(term.source, term.target) for term in self.terms]
         plain_only = {"prefix": self.prefix, "stream": self.stream, "n_best": self.n_best not in (None, 1)}
         for name, value in plain_only.items():
             if value and (tags is not None or terms):
@@ -123,10 +123,10 @@ OPTIONS = {*("beam_size", "n_best", "length_penalty", "sampling", "prefix"),
 
 
 @API.post("/api/v1/translate")
-async def translate(call: Call, asked: Translate) -> Any:
+async def translate(call: Call, form: Translate) -> Any:
     """Translate texts, with n-best lists, scores and the translation of each sentence."""
-    work = partial(call.service.translate, call.client, asked.ask())
-    if asked.stream:
+    work = partial(call.service.translate, call.client, form.ask())
+    if form.stream:
         return await streamed(call.service.log, work, events_of(_answered, numbered=True))
     return _answered(await work())
 
@@ -153,11 +153,11 @@ async def models(call: Call) -> JsonObject:
     the number of snapshots of the run; `decoding` are the settings that a request does not give; `examples` are
     validation sentences of the run by language.
     """
-    found, limits = [], call.service.limits
+    listed, limits = [], call.service.limits
     for model in call.service.catalog.models:
-        ways = [(*each, "") for each in model.directions] + [(*each, other) for each, other in model.pivots.items()]
+        ways = [(*pair, "") for pair in model.directions] + [(*each, other) for each, other in model.pivots.items()]
         info = model.pool.info
-        found.append(
+        listed.append(
             {
                 "name": model.name,
                 "ready": model.pool.ready,
@@ -169,7 +169,7 @@ async def models(call: Call) -> JsonObject:
             }
         )
     bounds = {name: getattr(limits, name) for name in ("characters", "texts", "beam", "n_best")}
-    return {"format": FORMAT, "models": found, "limits": bounds}
+    return {"format": FORMAT, "models": listed, "limits": bounds}
 
 
 @API.get("/api/v1/health/live", public=True, counted=False)
@@ -214,10 +214,10 @@ def _shown(memory: StoredMemory) -> JsonObject:
 
 
 @API.post("/api/v1/memory", status=201, upload=True)
-async def add_memory(call: Call, asked: NewMemory) -> JsonObject:
+async def add_memory(call: Call, form: NewMemory) -> JsonObject:
     """Store a translation memory, which the translations of this key reuse in every API."""
-    source, target = call.service.catalog.ways(asked.source_lang, asked.target_lang)[0].direction
-    memory = StoredMemory(owner=call.client.key, name=asked.name, source=source, target=target)
+    source, target = call.service.catalog.ways(form.source_lang, form.target_lang)[0].direction
+    memory = StoredMemory(owner=call.client.key, name=form.name, source=source, target=target)
     kept, left_out = await call.service.memories.add(memory, *call.file)
     reason = f"line {left_out[0].line}: {left_out[0].reason}" if left_out else ""
     return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}

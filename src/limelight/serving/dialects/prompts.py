@@ -85,11 +85,11 @@ class Prompt(NamedTuple):
     terms: tuple[tuple[str, str], ...] = ()
 
     def value(self, texts: Sequence[str]) -> Any:
-        """The answer made of these translations: JSON like that of the message, or a text."""
+        """The answer made of these translations: JSON like the message's, or a text."""
         if self.form is None:
             return SEPARATOR.join(texts)
-        given = iter(texts)
-        return with_strings(self.form, lambda _: next(given))
+        remaining = iter(texts)
+        return with_strings(self.form, lambda _: next(remaining))
 
 
 class Weblate(Asked):
@@ -112,19 +112,19 @@ def read_prompt(system: str, text: str) -> Prompt:
     Raises `Refusal` for an instruction with an unknown target language, and for too long messages of the system.
     """
     if len(system) > MAX_PROMPT:
-        raise bad_request(f"messages: those of the system have more than {MAX_PROMPT:,} characters: send less")
+        raise bad_request(f"messages: the system messages have more than {MAX_PROMPT:,} characters: send less")
     source, targets, rest = _instructed(text)
-    found = _of_json(rest) or Prompt(tuple(_SEPARATOR.split(rest)))
+    prompt = _of_json(rest) or Prompt(tuple(_SEPARATOR.split(rest)))
     table = [row.split("\t")[:2] for match in _GLOSSARY.finditer(system) for row in match["rows"].splitlines()]
-    terms = (*found.terms, *_terms(row for row in table if len(row) == 2))
+    terms = (*prompt.terms, *_terms(row for row in table if len(row) == 2))
     if len(terms) > MAX_TERMS:
         raise bad_request(
             f"messages: the glossary has {len(terms):,} terms, and at most {MAX_TERMS:,} are used: send those that are "
             "in the texts"
         )
-    if not (targets or found.targets):
+    if not (targets or prompt.targets):
         source, targets = _languages_of(system)
-    return found._replace(source=found.source or source, targets=found.targets or targets, terms=terms)
+    return prompt._replace(source=prompt.source or source, targets=prompt.targets or targets, terms=terms)
 
 
 # ---- the texts of a message
@@ -142,12 +142,12 @@ def _of_json(text: str) -> Prompt | None:
     except (ValueError, RecursionError):
         return None
     if isinstance(value, dict) and isinstance(value.get("target_language"), str):
-        asked = read_form(Weblate, value)
+        form = read_form(Weblate, value)
         strings, terms = (
-            [each.source for each in asked.strings],
-            _terms((each.get("source"), each.get("target")) for each in asked.glossary),
+            [string.source for string in form.strings],
+            _terms((term.get("source"), term.get("target")) for term in form.glossary),
         )
-        return Prompt(tuple(strings), strings, asked.source_language, (asked.target_language,), tuple(terms))
+        return Prompt(tuple(strings), strings, form.source_language, (form.target_language,), tuple(terms))
     texts = list[str]()
     if isinstance(value, dict | list):
         with_strings(value, texts.append)
@@ -159,15 +159,15 @@ def with_strings(value: Any, change: Callable[[str], Any]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {name: with_strings(each, change) for name, each in value.items()}
-    return [with_strings(each, change) for each in value] if isinstance(value, list) else value
+        return {name: with_strings(item, change) for name, item in value.items()}
+    return [with_strings(item, change) for item in value] if isinstance(value, list) else value
 
 
 def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
     """The rows that are terms: two short texts of one line."""
     for row in rows:
-        source, target = (each.strip() if isinstance(each, str) else "" for each in row)
-        if all(0 < len(each) <= MAX_TERM and "\n" not in each for each in (source, target)):
+        source, target = (term.strip() if isinstance(term, str) else "" for term in row)
+        if all(0 < len(term) <= MAX_TERM and "\n" not in term for term in (source, target)):
             yield source, target
 
 
@@ -177,13 +177,13 @@ def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
 def _languages(text: str, pattern: re.Pattern[str], *, codes: bool) -> dict[str, int]:
     """The languages that a pattern finds, with the ends of the first one's name. Codes alone count with `codes`: `it`
     is a word, too."""
-    found: dict[str, int] = {}
+    ends: dict[str, int] = {}
     for match in pattern.finditer(text):
         if match["name"]:
-            found.setdefault(code_of(match["name"]), match.end())
+            ends.setdefault(code_of(match["name"]), match.end())
         elif codes or match["named"] or match["said"] or match["quoted"]:
-            found.setdefault(match["code"].replace("@", "-"), match.end())
-    return found
+            ends.setdefault(match["code"].replace("@", "-"), match.end())
+    return ends
 
 
 def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
@@ -214,7 +214,7 @@ def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
 def _languages_of(system: str) -> tuple[str, tuple[str, ...]]:
     """The source, if it is one, and the targets that the messages of the system say to translate between."""
     sentences = re.split(r"(?<=[.!?])\s+|\n{2,}", system)
-    spoken = "\n\n".join(each for each in sentences if re.search("translat|lang", each, re.IGNORECASE))
+    spoken = "\n\n".join(sentence for sentence in sentences if re.search("translat|lang", sentence, re.IGNORECASE))
     targets, sources = (_languages(spoken, pattern, codes=False) for pattern in (_INTO, _FROM))
     if not targets:
         _refuse_unknown(spoken)

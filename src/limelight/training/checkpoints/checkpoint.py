@@ -88,7 +88,7 @@ class Progress:
         """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
         if (stored := values.get("format", 1)) != FORMAT:
             raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
-        other = sorted(values.keys() ^ {each.name for each in fields(cls)})
+        other = sorted(values.keys() ^ {field.name for field in fields(cls)})
         if other:
             raise ValueError(f"missing or unknown: {', '.join(other)}")
         return cls(**{**values, "position": Position(**values["position"])})

@@ -47,7 +47,7 @@ def keep_snapshot(run: Run, score: float) -> dict[str, float]:
     name = f"step-{run.progress.step:08d}.safetensors"
     save_weights(folder / name, named_weights(run.model))
     scores = {**run.progress.snapshots, name: score}
-    return {each: scores[each] for each in sorted(scores)[-run.config.training.average :]}
+    return {step: scores[step] for step in sorted(scores)[-run.config.training.average :]}
 
 
 def drop_snapshots(run: Run) -> None:
@@ -146,13 +146,13 @@ def keep_model_snapshot(run: Run) -> None:
     Folders are written atomically. Raises `OSError` or `RunError` with the path if one cannot be written.
     """
     step, count = run.progress.step, run.config.training.keep_snapshots
-    there = find_snapshots(run.folder)
-    if not count or not step or step in there:  # the last update may have been validated before
+    stored = find_snapshots(run.folder)
+    if not count or not step or step in stored:  # the last update may have been validated before
         return
     notes = {"step": str(step), "made_from": f"update {step}"}
     write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", lambda partial: _write_model(run, partial, notes))
-    for update in set(there) - set(thinned({*there, step}, count)):
-        remove(there[update])
+    for update in set(stored) - set(thinned({*stored, step}, count)):
+        remove(stored[update])
 
 
 def drop_later_snapshots(run: Run) -> None:

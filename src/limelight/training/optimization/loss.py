@@ -80,31 +80,31 @@ class _LinearCrossEntropy(torch.autograd.Function):
         to_bias = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
         total = features.new_zeros((), dtype=_wide(features.dtype))
         for part in _parts(features, weight):
-            some, rows = features[part], part.stop - part.start
+            chosen, rows = features[part], part.stop - part.start
             logits, gradient = for_logits[:rows], for_gradient[:rows]
-            torch.mm(some, weight.T, out=logits)
+            torch.mm(chosen, weight.T, out=logits)
             if bias is not None:
                 logits += bias
             torch.softmax(logits, dim=-1, out=gradient)
             total += _from_softmax(logits, gradient, targets[part], label_smoothing)
             _subtract_truth(gradient, targets[part], label_smoothing)
             torch.mm(gradient, weight, out=to_features[part])
-            if to_weight is not None and to_weight.dtype == some.dtype:
-                to_weight.addmm_(gradient.T, some)
+            if to_weight is not None and to_weight.dtype == chosen.dtype:
+                to_weight.addmm_(gradient.T, chosen)
             elif to_weight is not None:
-                to_weight += gradient.T @ some
+                to_weight += gradient.T @ chosen
             if to_bias is not None:
                 to_bias += gradient.sum(0, dtype=to_bias.dtype)
         if label_smoothing:
             total -= label_smoothing / len(weight) * _sum_of_logits(features, weight, bias, total.dtype)
-        narrow = (None if each is None else each.to(weight.dtype) for each in (to_weight, to_bias))
+        narrow = (None if sum_of is None else sum_of.to(weight.dtype) for sum_of in (to_weight, to_bias))
         ctx.save_for_backward(to_features, *narrow)
         return total
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        return *(None if each is None else each * gradient for each in ctx.saved_tensors), None, None
+        return *(None if saved is None else saved * gradient for saved in ctx.saved_tensors), None, None
 
 
 def _from_softmax(logits: Tensor, probabilities: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:

@@ -91,7 +91,11 @@ class Muon(torch.optim.AdamW):
         found_inf = getattr(self, "found_inf", None)
         with torch.no_grad():
             for group in self.param_groups:
-                inner = [each for each in group["params"] if id(each) in self._inner and each.grad is not None]
+                inner = [
+                    parameter
+                    for parameter in group["params"]
+                    if id(parameter) in self._inner and parameter.grad is not None
+                ]
                 self._step_orthogonally(inner, found_inf, rate=group["lr"], decay=group["weight_decay"])
         super().step()  # Adam skips parameters without a gradient
 
@@ -111,7 +115,8 @@ class Muon(torch.optim.AdamW):
                 parameter.grad = None
 
     def _direction(self, parameter: nn.Parameter, found_inf: Tensor | None) -> Tensor:
-        """Add the gradient to the momentum, and return Nesterov's momentum: the gradient plus that of all gradients."""
+        """Add the gradient to the momentum, and return Nesterov's momentum: the gradient plus the momentum of all
+        gradients."""
         assert parameter.grad is not None
         state = self.state[parameter]
         if "momentum" not in state:

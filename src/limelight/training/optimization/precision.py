@@ -52,7 +52,7 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
 
 
 def search_precision(precision: str) -> str:
-    """The precision of searches in validation: that of the training if a search supports it."""
+    """The precision of searches in validation: the precision of the training if a search supports it."""
     return precision if precision == "bf16" else "fp32"
 
 
@@ -71,7 +71,7 @@ def deterministic_kernels(wanted: bool) -> Iterator[None]:
 
 
 class HalfCopy:
-    """Replaces a model in forward and backward passes; gradients are added to those of the model's own weights.
+    """Replaces a model in forward and backward passes; gradients are added to the gradients of the model's own weights.
 
     Buffers keep their precision: the angles of rotary positions need it.
     """
@@ -101,7 +101,7 @@ class HalfCopy:
 
 
 def _hand_on_to(master: torch.Tensor, arrived: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
-    """A hook that adds a complete gradient to that of the master weight, and frees it."""
+    """A hook that adds a complete gradient to the master weight's, and frees it."""
 
     def hand_on(half: torch.Tensor) -> None:
         assert half.grad is not None

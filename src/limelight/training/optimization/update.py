@@ -45,10 +45,10 @@ class Unread:
     def __init__(self, loss: Tensor, norm: Tensor, applied: Tensor, tokens: int) -> None:
         self._tokens, self._event = tokens, None
         kind = torch.float32 if norm.device.type == "mps" else torch.float64
-        self._numbers = torch.stack([each.to(norm.device, kind) for each in (loss, norm, applied)])
+        self._numbers = torch.stack([number.to(norm.device, kind) for number in (loss, norm, applied)])
         if norm.device.type == "cuda":  # copied now: a later copy would wait for the next update, too
-            there, self._numbers = self._numbers, torch.empty(3, dtype=kind, pin_memory=True)
-            self._numbers.copy_(there, non_blocking=True)
+            on_device, self._numbers = self._numbers, torch.empty(3, dtype=kind, pin_memory=True)
+            self._numbers.copy_(on_device, non_blocking=True)
             self._event = torch.cuda.Event()
             self._event.record()
 
@@ -78,11 +78,11 @@ def update(
 ) -> Unread:
     """Sum the gradients of all batches, divide by all their `tokens`, clip, step.
 
-    The gradient equals that of one batch with all sentences, however they are divided into batches. Within
+    The gradient equals the gradient of one batch with all sentences, however they are divided into batches. Within
     `interruptible` only the random state changes, so it may raise. `optimizer` updates the parameters of `model`, or
     those that it replaces (`HalfCopy`). Gradients are multiplied by `loss_scale` in the backward pass and divided by it
-    afterwards, which only affects rounding in fp16. With `sums`, which has begun, `batches` are those of this process,
-    `tokens` are counted over all processes, and gradients are summed over them.
+    afterwards, which only affects rounding in fp16. With `sums`, which has begun, `batches` are the batches of this
+    process, `tokens` are counted over all processes, and gradients are summed over them.
 
     Nothing waits for the device: a fused optimizer decides there whether the step is applied.
     """
@@ -131,8 +131,8 @@ ROWS, SOURCE, TARGET = 40, 27, 31
 class Compiled:
     """Replaces a model while losses are computed; weights and gradients are the model's.
 
-    The random numbers of dropout are those of the model, so losses and gradients are equal but for rounding. Validation
-    and the saved model are independent of it. The code holds for sequences of up to `longest` positions.
+    Dropout draws the same random numbers as in the model, so losses and gradients are equal but for rounding.
+    Validation and the saved model are independent of it. The code holds for sequences of up to `longest` positions.
     """
 
     def __init__(

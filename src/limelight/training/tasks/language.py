@@ -108,16 +108,16 @@ class Labels(Task):
     def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels."""
         assert isinstance(model, Classifier)
-        given, truth, loss = list[int](), list[int](), 0.0
+        predicted, truth, loss = list[int](), list[int](), 0.0
         with eval_mode(model) as device:
             for batch in self.valid_batches:
                 labels = batch.target_out[:, 0].to(device)
                 with autocast(precision, device):
                     logits = model.project(model(batch.to(device)))[:, 0].float()
                 loss += functional.cross_entropy(logits, labels, reduction="sum").item()
-                given += logits.argmax(dim=1).tolist()
+                predicted += logits.argmax(dim=1).tolist()
                 truth += labels.tolist()
-        scores = score_labels(self.labels, truth, given)
+        scores = score_labels(self.labels, truth, predicted)
         return Validation(loss / len(truth), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
 
 

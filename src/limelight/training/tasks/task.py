@@ -64,7 +64,7 @@ class Task(ABC):
     """The interface between the training loop and the objective of a model.
 
     In every task a batch has targets and their mask (`target_out`, `target_valid`), and the model computes features for
-    these positions. `register_task` adds a task for `training.task`, made as those of `limelight.training.tasks` are.
+    these positions. `register_task` adds a task for `training.task`, made like the tasks in `limelight.training.tasks`.
     """
 
     config: RunConfig
@@ -120,8 +120,8 @@ class Tokenized(Protocol):
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
     if config.data.hold_out:
-        whole = config.data.model_copy(update={"hold_out": 0})
-        make_hold_out(config, folder, lambda corpus: cleaned(whole, [corpus]), say)
+        everything = config.data.model_copy(update={"hold_out": 0})
+        make_hold_out(config, folder, lambda corpus: cleaned(everything, [corpus]), say)
     make_replay(config, folder, say)
     extend_parent(config, folder, say)
     if not config.data.text:

@@ -66,8 +66,8 @@ class ValidSet:
             references = [pair.target for pair in pairs]
             self.tokenize = config.training.bleu_tokenize or choose_tokenization(references)
             bleu_metric(self.tokenize)  # raises before any work
-            some = f"{len(self.chosen):,} of {len(pairs):,} sentences"
-            self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {some}"
+            counts = f"{len(self.chosen):,} of {len(pairs):,} sentences"
+            self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {counts}"
         self.batches = validation_batches(
             pairs, self.tokenizers, tokens=config.batching.tokens, longest=longest_sequence(model)
         )
@@ -99,7 +99,9 @@ class ValidSet:
             directions=(self.direction,),
         )
         translator.knows_placeholders = self.config.augmentation.placeholders > 0
-        return [each.text for each in translator.translate([pair.source for pair in self.chosen], beam_size=1)]
+        return [
+            translation.text for translation in translator.translate([pair.source for pair in self.chosen], beam_size=1)
+        ]
 
 
 def validation_batches(
@@ -166,14 +168,14 @@ class Translation(Task):
         self.valid_pairs = valid_pairs(config.data, prepared.valid)
         self.valid = valid_sets(config, prepared.tokenizers, model, self.valid_pairs, config.training.bleu_sentences)
         self.validates = bool(self.valid)
-        ways = dict.fromkeys(each.measured_by for each in self.valid.values() if each.measured_by)
+        ways = dict.fromkeys(valid.measured_by for valid in self.valid.values() if valid.measured_by)
         mean = [f"mean of {len(self.valid)} directions"] if len(self.valid) > 1 else []
         self.measured_by = "; ".join([*mean, *ways])
 
     def validate(self, model: Model, precision: str) -> Validation:
         """Figures of each direction, and their means if there are several."""
         assert isinstance(model, Seq2Seq)
-        return mean_of({direction: each.measure(model, precision) for direction, each in self.valid.items()})
+        return mean_of({direction: valid.measure(model, precision) for direction, valid in self.valid.items()})
 
 
 def valid_sets(
@@ -181,7 +183,8 @@ def valid_sets(
 ) -> dict[Direction, ValidSet]:
     """A `ValidSet` for each direction, of whose pairs some `sentences` are translated."""
     return {
-        direction: ValidSet(config, tokenizers, model, some, direction, sentences) for direction, some in pairs.items()
+        direction: ValidSet(config, tokenizers, model, of_direction, direction, sentences)
+        for direction, of_direction in pairs.items()
     }
 
 
@@ -204,18 +207,18 @@ def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source: for the target
     language if there are several directions, for back-translated text, and in half of its pairs for a side
     constraint."""
-    views, given = list[View](), list[tuple[Corpus, str]]()
+    views, origins = list[View](), list[tuple[Corpus, str]]()
     for number, (corpus, store) in enumerate(zip(data.train, prepared.stores, strict=True)):
         words = prepared.alignments[number] if prepared.alignments else None
         direction = direction_of(corpus)
         views.append(View(store, languages=Languages(*direction), alignment=words))
-        given.append((corpus, corpus.side_constraint))
+        origins.append((corpus, corpus.side_constraint))
         if data.both_directions and not corpus.tag:
             turned = words.reversed() if words else None
             views.append(View(store.reversed(), languages=Languages(*direction.reversed), alignment=turned))
-            given.append((corpus, ""))
+            origins.append((corpus, ""))
     weighted, shares = list[View](), balance([len(view.store) for view in views], data.temperature)
-    for view, (corpus, constraint), share in zip(views, given, shares, strict=True):
+    for view, (corpus, constraint), share in zip(views, origins, shares, strict=True):
         tags = [language_tag(view.languages.target)] if has_tags(data) else []
         tags += [BACK_TRANSLATED] if corpus.tag == "bt" else []
         for way in [tags, [*tags, side_constraint_tag(constraint)]] if constraint else [tags]:
@@ -254,7 +257,7 @@ def mean_of(validations: Mapping[Direction, Validation]) -> Validation:
     first, count = next(iter(validations.values())), len(validations)
     if count == 1:
         return first
-    each = {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in validations.items()}
-    names = dict.fromkeys(name for figures in each.values() for name in figures)
-    means = {name: sum(figures[name] for figures in each.values()) / count for name in names}
-    return Validation(means.pop("loss"), means, first.example, each)
+    figures_of = {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in validations.items()}
+    names = dict.fromkeys(name for figures in figures_of.values() for name in figures)
+    means = {name: sum(figures[name] for figures in figures_of.values()) / count for name in names}
+    return Validation(means.pop("loss"), means, first.example, figures_of)
