@@ -60,15 +60,15 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.8, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.6, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 0.8),
-    Register("home-assistant", ("de", "fr"), 1.3),
+    Register("home-assistant", ("de", "fr"), 1.0),
     Register("python-docs", ("fr",), 0.2),
     Register("mozilla", ("de", "fr"), 1.0),
     Register("libreoffice-ui", ("de", "fr"), 1.0),
     Register("chromium", ("de", "fr"), 1.0),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 4.0, phrases=64.0),
+    Register("written", ("de", "fr"), 5.0, phrases=20.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
