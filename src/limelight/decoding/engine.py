@@ -91,7 +91,7 @@ class Lane:
         self._coming = list[tuple[Sequence[Entry], Future[State]]]()
         """Requests that have not begun yet, with their state."""
         self._canceled = set[int]()
-        """Those of them that are not wanted any more."""
+        """The ids of those that are not wanted any more."""
         self._slots = 0
         """Number of slots."""
         self._output, self._device = Output(model.project), device_of(model)
@@ -104,8 +104,9 @@ class Lane:
         sources = [len(entry.request.source) for entry in (*self.entries.values(), *coming)]
         return len(sources), max([1, *sources])
 
-    def step(self, joining: Sequence[Entry]) -> list[Outcome]:
-        """Admit requests and take one step with all; returns those that have just been decided or have failed.
+    def step(self, joining: Sequence[Entry], *, waits: bool) -> list[Outcome]:
+        """Admit requests and take one step with all; returns those that have just been decided or have failed. With
+        `waits` it waits for requests that begin in the other thread.
 
         A request whose source cannot be encoded, or whose log-probabilities are NaN, fails alone. Any other exception
         invalidates the state of the lane, and all its requests fail.
@@ -114,7 +115,7 @@ class Lane:
             requests = [entry.request for entry in joining]
             executor = self._aside if max(len(request.source) for request in requests) > ASIDE else AtOnce()
             self._coming.append((joining, executor.submit(self._begun, requests)))
-        if not self.entries:
+        if waits:
             wait([fresh for _, fresh in self._coming[:1]], POLL_SECONDS)
         coming, self._coming = self._coming, []
         outcomes, joined = list[Outcome](), list[tuple[Sequence[Entry], State]]()
@@ -335,11 +336,12 @@ class Engine:
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining():
             joining.setdefault(entry.kind, []).append(entry)
+        is_idle = not any(lane.entries for lane in self._lanes.values())
         for kind in dict.fromkeys([*self._lanes, *joining]):
             short = self._short if kind.listed else None
             lane = self._lanes.get(kind) or Lane(self.model, kind, short, self._utf8, self._aside)
             self._lanes[kind] = lane
-            outcomes += lane.step(joining.get(kind, ()))
+            outcomes += lane.step(joining.get(kind, ()), waits=is_idle)
             if not lane.load[0]:
                 del self._lanes[kind]
         return outcomes

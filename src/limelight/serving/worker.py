@@ -24,6 +24,7 @@ from limelight.pipelines.explain_text import explain_filled, explain_written
 from limelight.pipelines.generator import TextGenerator
 from limelight.pipelines.load import load
 from limelight.pipelines.options import TextOptions
+from limelight.pipelines.scheduler import SWITCH
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.preparation.kept import validation_sentences
@@ -34,10 +35,6 @@ from limelight.storage.layout import CONFIG, DETECTOR, find_model
 from limelight.storage.tables import read_detector
 from limelight.text.glossary import Glossary, Term
 
-SWITCH = 1e-3
-"""Python's switch interval in seconds: the engine shares the interpreter lock with the threads that read tasks and plan
-long texts. With ten microseconds, each of them works for so long at a time, and on a busy machine waits for its turn of
-the processor after that."""
 SENTENCE = "A dog runs to the house."
 LONG_SENTENCE = " ".join([SENTENCE[:-1]] * 20)
 """More tokens than the kernels for short sentences take."""
