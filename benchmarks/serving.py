@@ -19,11 +19,11 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
+from http.client import HTTPConnection
 from itertools import product
 from pathlib import Path
 from statistics import median, quantiles
@@ -237,35 +237,32 @@ def request_of(recipe: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     return body | ({"prefix": text_of("words", prefix, draw)} if prefix else {})
 
 
-def ask(url: str, body: dict[str, Any]) -> int:
-    """Status of the answer."""
-    content = json.dumps(body).encode()
-    request = urllib.request.Request(f"{url}/api/v1/translate", content, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=600) as answer:
-            answer.read()
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
+def ask(port: int, body: dict[str, Any], client: str = "127.0.0.1") -> int:
+    """Status of the answer to a request from the address `client`."""
+    with closing(HTTPConnection("127.0.0.1", port, timeout=600, source_address=(client, 0))) as connection:
+        connection.request("POST", "/api/v1/translate", json.dumps(body), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status
 
 
-def sentences_until(ended: threading.Event, url: str, seconds: list[float]) -> None:
-    """Send a short sentence again and again."""
+def sentences_until(ended: threading.Event, port: int, seconds: list[float]) -> None:
+    """Send a short sentence again and again, from an address of its own."""
     while not ended.wait(0.1):
         began = time.monotonic()
-        ask(url, {"text": "A dog runs.", "source_lang": "en", "target_lang": "de"})
+        ask(port, {"text": "A dog runs.", "source_lang": "en", "target_lang": "de"}, "127.0.0.2")
         seconds.append(time.monotonic() - began)
 
 
-def beside(url: str, work: Callable[[], Any]) -> tuple[Any, float]:
+def beside(port: int, work: Callable[[], Any]) -> tuple[Any, float]:
     """The result of some work, and the p99 of another client's sentences meanwhile."""
     ended, seconds = threading.Event(), [0.0]
-    other = threading.Thread(target=sentences_until, args=(ended, url.replace("127.0.0.1", "127.0.0.2"), seconds))
+    other = threading.Thread(target=sentences_until, args=(ended, port, seconds))
     other.start()
-    found = work()
+    result = work()
     ended.set()
     other.join()
-    return found, sorted(seconds)[len(seconds) * 99 // 100]
+    return result, sorted(seconds)[len(seconds) * 99 // 100]
 
 
 def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
@@ -273,15 +270,15 @@ def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
     draw, end = random.Random(seed), time.monotonic() + 60 * minutes
     first = {name: values[0] for name, values in CHOICES.items()}
     waiting = [{**first, name: value} for name, values in CHOICES.items() for value in values[name != "kind" :]]
-    worst, url = (0.0, first), f"http://127.0.0.1:{port}"
-    command = [*command_of(model, port, 1), "--host", "0.0.0.0", "--no-keys", "--deadline", "3600"]
+    worst = 0.0, first
+    command = [*command_of(model, port, 1), "--deadline", "3600"]
     with started(command, port):
         while time.monotonic() < end:
             name = draw.choice(list(CHOICES))
             recipe = waiting.pop(0) if waiting else {**worst[1], name: draw.choice(CHOICES[name])}
-            _, alone = beside(url, lambda: time.sleep(5.0))
+            _, alone = beside(port, lambda: time.sleep(5.0))
             body = request_of(recipe, draw)
-            status, slowest = beside(url, partial(ask, url, body))
+            status, slowest = beside(port, partial(ask, port, body))
             worst = max(worst, (slowest / alone, recipe), key=lambda each: each[0])
             told = {name: value for name, value in recipe.items() if value != first[name]} or "the first"
             print(f"{told}: status {status}, p99 of another client {slowest:.3f} s, alone {alone:.3f} s", flush=True)

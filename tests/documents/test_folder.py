@@ -8,6 +8,7 @@ import pytest
 from limelight.documents import translate as module
 from limelight.documents.folder import RECORD, translate_folder
 from limelight.documents.report import Report
+from limelight.errors import UserError
 from tests.documents.test_translate import Capitals, work
 
 
@@ -51,6 +52,13 @@ def test_a_folder_into_a_folder(tmp_path: Path) -> None:
     os.utime(given / "a.txt", (2e9, 2e9))
     translate_folder(given, output, work(again))
     assert again.texts == ["one two"]
+
+
+def test_an_output_that_is_a_file_is_refused(given: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("kept")
+    with pytest.raises(UserError, match="is a file"):
+        translate_folder(given, tmp_path / "out", work(Capitals()))
+    assert (tmp_path / "out").read_text() == "kept"
 
 
 def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) -> None:

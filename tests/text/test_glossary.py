@@ -76,6 +76,7 @@ def test_other_words_with_the_same_beginning_do_not_match(language: str, term: s
         ("rotes Auto", "das rote Auto", True),
         ("Übersetzung", "die Übersetzungen", True),
         ("Ort", "das Wort", False),
+        ("5", "die 57", False),
     ],
 )
 def test_forms_of_a_term_count_as_used(target: str, text: str, used: bool) -> None:

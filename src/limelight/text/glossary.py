@@ -237,6 +237,8 @@ def _is_form(word: str, other: str) -> bool:
     """Whether a word is another one with another ending of up to two letters, or a compound that ends or begins with
     it."""
     plain, plain_other = _folded(word), _folded(other)
+    if plain.isdecimal():
+        return plain == plain_other
     stem = plain[: max(MIN_TARGET_STEM, len(plain) - 2)]
     is_compound = len(plain) > MIN_TARGET_STEM and (plain_other.startswith(plain) or plain_other.endswith(plain))
     return is_compound or (plain_other.startswith(stem) and len(plain_other) <= len(plain) + 2)
