@@ -30,8 +30,8 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     all other files that were left out. Until all is done, a record in the output says which files are finished and what
     was noted, so that after an interruption the same call goes on, and its report is of all files.
 
-    Raises `UserError` for an output that is a file or is in the folder itself, where there are no documents, and where the record is of
-    other settings or another model.
+    Raises `UserError` for an output that is a file or is in the folder itself, where there are no documents, and where
+    the record is of other settings or another model.
     """
     if output.resolve() == folder.resolve() or folder.resolve() in output.resolve().parents:
         raise UserError(f"{output}: give a folder that is not within {folder}")

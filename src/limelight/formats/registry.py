@@ -69,8 +69,8 @@ class Decoded(NamedTuple):
 
 
 def find_units(text: str, suffix: str, options: Options) -> tuple[list[Unit], list[Kept]]:
-    """The units of a file's text, and the strings of a catalog that are none. Raises `FormatError` if the text is not
-    in the format of `suffix`."""
+    """The units of a file's text, and the strings of a catalog that are not units. Raises `FormatError` if the text is
+    not in the format of `suffix`."""
     kept = list[Kept]()
     return FORMATS[suffix][1](text, options, kept), kept
 

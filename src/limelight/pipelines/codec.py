@@ -89,7 +89,7 @@ class Codec:
         precision: `fp32`, `bf16` or `int8`: the model is prepared for inference (`inference.prepare`) with the weights
             that it has now; after a change of them call `refresh(changed=True)`. Without it the model itself is used.
         shortlist: only its tokens are scored.
-        threads: for the owner of the process: on a CPU up to so many engines work in parallel, and during a call
+        threads: for the owner of the process: the maximum number of engines that work in parallel on a CPU; in a call,
             torch's number of threads and Python's switch interval are changed for the whole process. Such calls wait
             for one another.
         directions: with several of them the tag of the target language is put before each source.
@@ -140,7 +140,7 @@ class Codec:
         """Whether the model is searched without compiled loops until these have been compiled."""
         self.searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
         self.modules = tuple(self.searched.modules())
-        """Those of `searched`, for `eval_mode`."""
+        """The modules of `searched`, for `eval_mode`."""
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
 

@@ -168,9 +168,9 @@ class MaskFiller(Reader[MaskedModel]):
         self._at_beginning = not spells_spaces
         """Whether a mask at the beginning of a text begins a word."""
         inner = ordinary if spells_spaces else ordinary & ~begins
-        # A small vocabulary may have no token of the wanted kind.
+        # A small vocabulary may lack tokens of this kind.
         self._allowed = [allowed if allowed.any() else ordinary for allowed in (inner, ordinary & begins & ~bare)]
-        """The tokens that continue a word, and those that begin one."""
+        """The tokens that continue a word, and the tokens that begin one."""
 
     def fill(self, text: str, *, top: int = 5) -> Filled:
         """Predict the token at each `[MASK]` of a text, all at once and independently.

@@ -171,8 +171,8 @@ class Explanation:
         return document
 
     def _needed(self, seen: AttentionMap) -> Needed | None:
-        """The source tokens that each target token needs: those of the word with which the model's alignment heads link
-        it, or, without such heads, those found by erasure. None for a long sentence."""
+        """The source tokens that each target token needs: the tokens of the word with which the model's alignment heads
+        link it, or, without alignment heads, the tokens that erasure finds. None for a long sentence."""
         own, count, size = self.words, max(seen.source_words, default=0), len(self.target)
         if not seen.cross.size:
             return None

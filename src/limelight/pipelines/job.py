@@ -96,7 +96,7 @@ class Job(Generic[Found, Result]):
         return [self._found[number] for number in range(self.count)]
 
     def take(self, most: int) -> list[Ask]:
-        """At most so many requests that have not been taken yet."""
+        """At most `most` requests that have not been taken yet."""
         with self._lock:
             self._begin(most)
             return [self._ready.popleft() for _ in range(min(most, len(self._ready)))]
@@ -124,7 +124,7 @@ class Job(Generic[Found, Result]):
         self._ready.clear()
 
     def _begin(self, most: int) -> None:
-        """Begin further sentences, until so many requests are ready."""
+        """Begin further sentences, until `most` requests are ready."""
         try:
             while len(self._ready) < most and not (self._all_begun or self.error):
                 number, steps = next(self._coming, (-1, None))

@@ -113,7 +113,7 @@ class Queue:
         return len(window)
 
     def take(self, most: int, *, wait: bool) -> list[tuple[AnyJob, Ask]]:
-        """At most so many requests. Without `wait` none if another engine takes some at this moment."""
+        """At most `most` requests. Without `wait` none if another engine takes some at this moment."""
         if not self._lock.acquire(blocking=wait):
             return []
         try:
@@ -212,7 +212,7 @@ class Task:
     long: bool
     begun: int = 0
     jobs: dict[int, AnyJob] = field(default_factory=dict)
-    """Jobs that have begun, by their places."""
+    """Jobs that have begun, by position."""
 
 
 class Ended(NamedTuple):
@@ -252,7 +252,7 @@ class Scheduler:
         self._changed[number] = None
 
     def cancel(self, number: int) -> None:
-        """Leave a task undone; nothing if there is none of this number."""
+        """Leave a task undone; nothing if no task has this number."""
         self._tasks.pop(number, None)
         self._requests.cancel(number)
 

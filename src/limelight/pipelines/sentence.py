@@ -58,7 +58,7 @@ class Sentence:
         first = Part(source.sent, legs[0], "", part.place, bool(source.spans) and has_marks(source.sent))
         draft = (yield from Sentence(self.codec, source._replace(terms=()), first, plain)._by_terms())[0]
         sent = model_input(draft.text, source.spans)
-        terms = tuple(Match(0, 0, match.term) for match in source.terms)  # their places in the draft are not known
+        terms = tuple(Match(0, 0, match.term) for match in source.terms)  # their positions in the draft are not known
         between = MarkedSentence(draft.text, source.spans, sent=sent, terms=terms)
         marked = bool(source.spans) and has_marks(sent)
         second = part._replace(text=sent, direction=legs[1], marked=marked)

@@ -50,7 +50,7 @@ class TextJob(Job[Translations, Translation]):
         return self._works[0].beginning(found)
 
     def _steps(self, codec: Codec, options: Options) -> Iterator[Steps[Translations]]:
-        """Those of all sentences, once all texts are planned."""
+        """The steps of all sentences, once all texts are planned."""
         text, texts = self._text, [self._text]
         if text.units is not None:
             codes = (tuple((code.role, code.name) for code in unit.codes) for unit in text.units)
@@ -149,7 +149,7 @@ class _Work:
         return plan
 
     def steps(self) -> Iterator[Steps[Translations]]:
-        """Those of each sentence."""
+        """The steps of each sentence."""
         return (self._of_sentence(*numbered) for numbered in enumerate(self._plan.sentences if self._plan else ()))
 
     def _of_sentence(self, position: int, source: MarkedSentence | None) -> Steps[Translations]:

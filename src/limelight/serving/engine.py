@@ -107,7 +107,7 @@ class Engine:
         raise NotImplementedError
 
     def cancel(self, task: int) -> None:
-        """Leave a task undone; nothing if there is none of this number."""
+        """Leave a task undone; nothing if no task has this number."""
         raise NotImplementedError
 
     def step(self) -> None:
@@ -124,7 +124,7 @@ class Request:
 
     task: Task
     jobs: list[TextJob] = field(default_factory=list)
-    """Those of its texts, once these are planned."""
+    """The jobs of its texts, once the texts are planned."""
     shown: dict[int, int | None] = field(default_factory=dict)
     """Number of sentences of each text that were reported; None for a whole text."""
 

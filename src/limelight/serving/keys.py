@@ -103,7 +103,7 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
 
 
 def revoke_key(path: Path, name: str) -> None:
-    """Revoke a key. Raises `UserError` if there is none of this name."""
+    """Revoke a key. Raises `UserError` if no key has this name."""
 
     def revoke(keys: list[Key]) -> list[Key]:
         left = [key for key in keys if key.name != name]

@@ -26,7 +26,7 @@ class Task(NamedTuple):
     texts: Sequence[str] = ()
     options: Mapping[str, Any] = {}  # never changed
     stream: bool = False
-    """Whether the text so far is wanted while it grows."""
+    """Whether to report the text so far while it grows."""
 
 
 class Report(NamedTuple):
@@ -81,7 +81,7 @@ class Link:
         self._channel.process.kill()
 
     def join(self, seconds: float) -> None:
-        """Wait until it has ended, and end it by force if it has not after so many seconds."""
+        """Wait until it has ended, and end it by force if it has not after `seconds`."""
         self._channel.close(seconds)
 
     def _read(self) -> None:

@@ -25,8 +25,8 @@ class Origins(NamedTuple):
     """Origins whose pages may call it; `*` for any."""
 
     def require(self, method: str, headers: Mapping[str, str]) -> None:
-        """Raises `Refusal`, 403, for a name that is none of this service, and for a change that a page of another
-        origin asks for."""
+        """Raises `Refusal`, 403, for a host name that is not one of this service, and for a change that a page of
+        another origin asks for."""
         host, origin = headers.get("host", ""), headers.get("origin", "")
         try:
             name, (scheme, other, *_) = (urlsplit(f"//{host}").hostname or "").rstrip("."), urlsplit(origin)

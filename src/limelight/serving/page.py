@@ -56,7 +56,7 @@ class Explain(Directed):
     off: dict[str, list[int]] = Field({})
     """Heads that are switched off: `decoder.0.cross: [1]`."""
     snapshot: int | None = Field(None, ge=0)
-    """The model after so many updates, instead of the best one."""
+    """The model after this number of updates, instead of the best one."""
 
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
@@ -66,7 +66,7 @@ class Explain(Directed):
 
 
 class OfHead(Strict):
-    """The place of a head."""
+    """The position of a head."""
 
     kind: str
     layer: int = Field(ge=0)

@@ -262,7 +262,7 @@ async def drain(service: Service, server: uvicorn.Server, seconds: float) -> Non
 
 
 def end_engines(service: Service, seconds: float = 5.0) -> None:
-    """Wait until all engines have ended, by force after so many seconds."""
+    """Wait until all engines have ended, by force after `seconds`."""
     links = [link for model in service.catalog.models for link in model.pool.close()]
     for link in links:
         link.join(seconds)

@@ -139,7 +139,7 @@ def read_terms(path: str) -> list[tuple[str, str]]:
 
 
 def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Those that a translation can use: signs alone, and texts that are too long, are not terms."""
+    """The terms that a translation can use: signs alone, and texts that are too long, are not terms."""
     pairs = list[tuple[str, str]]()
     for pair in terms:
         try:
