@@ -129,6 +129,15 @@ def test_a_plain_value_is_quoted_where_it_must_be(text: str) -> None:
     assert yaml.safe_load(f"key: {change.text}\n") == {"key": text}
 
 
+@pytest.mark.parametrize("head", ["|", "|-", ">-", ">+", "|2"])
+@pytest.mark.parametrize("text", [" a b", "a\n b", "  a\nb", "# a", "a", "\n a"])
+def test_a_block_has_the_value_of_its_translation(head: str, text: str) -> None:
+    catalog = f"a:\n  key: {head}\n    old text\n  next: 5\n"
+    (unit,) = units_of(catalog, ".yaml")
+    read = yaml.safe_load(splice(catalog, unit.write(text)))["a"]
+    assert (read["key"].rstrip("\n"), read["next"]) == (text, 5)
+
+
 @pytest.mark.parametrize("text", ['{"a": }', '{"a" "b"}', "[1,]", '{"a": "b', "", "[" * 1000, '"\\q"', "nope"])
 def test_no_json(text: str) -> None:
     with pytest.raises(FormatError):

@@ -103,6 +103,10 @@ def test_inline_markup_is_that_of_the_parser(text: str, shown: list[str]) -> Non
     assert [list(unit.limits(unit.text)) for unit in units_of(text, ".md")] == [[]] * len(shown)
 
 
+def test_a_rule_at_the_beginning_is_not_metadata() -> None:
+    assert texts("---\n\nA dog runs.\n\n---\n", ".md") == ["A dog runs."]
+
+
 def test_a_reference_keeps_its_address_when_its_text_is_translated() -> None:
     text = "See [the dog], [the cat][] and [it][the dog].\n\n[the dog]: a.org\n[the cat]: b.org\n"
     (unit,) = units_of(text, ".md")

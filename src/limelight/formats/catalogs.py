@@ -142,16 +142,19 @@ def json_string(text: str) -> str:
 
 
 def _scalar(raw: str, style: str | None, new: str) -> str:
-    """A string of YAML in the style that it had, or in double quotes where it would be another one without them."""
+    """A string of YAML in the style that it had, or in double quotes where it would be another one."""
     if style in ("|", ">"):
-        return _block(raw, new)
-    written = new if style is None else "'" + new.replace("'", "''") + "'" if style == "'" else json_string(new)
+        written, in_list, end = _block(raw, new), "- {}", raw[len(raw.rstrip()) :]
+    else:
+        written, in_list, end = new if style is None else "'" + new.replace("'", "''") + "'", "[{}]", ""
+        if style == '"' or "\n" in written:
+            return json_string(new)
     try:
-        [read] = yaml.compose(f"[{written}]", Loader=yaml.SafeLoader).value
-        is_same = "\n" not in written and (read.tag, read.value) == (_TEXT_TAG, new)
+        [read] = yaml.compose(in_list.format(written), Loader=yaml.SafeLoader).value
+        is_same = read.tag == _TEXT_TAG and read.value.rstrip("\n") == new.rstrip("\n")
     except (yaml.YAMLError, ValueError):
         is_same = False
-    return written if is_same else json_string(new)
+    return written if is_same else json_string(new) + end
 
 
 def _block(raw: str, new: str) -> str:

@@ -22,7 +22,7 @@ _KEPT = re.compile(
 """Formulas, notes and wiki links, which CommonMark does not have."""
 _AROUND = re.compile(r"(\[\[[^\[\]|\n]+\|)[^\[\]\n]+(\]\])|(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)(==)(?!=)")
 """Markup around text that CommonMark does not have: labels of wiki links, and highlighted text."""
-_FRONT = re.compile(r"\A---[ \t]*\r?\n.*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
 """The box of a task, and the kind of an alert."""
 _LINES = re.compile(r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+")
