@@ -121,15 +121,10 @@ ENDINGS = {
     # `timeout` sends it to its child, and then to the group that the child is in
     "a signal that comes twice at once is one": (
         ["send(signal.SIGTERM, signal.SIGTERM)", "time.sleep(0.5)", "print('saved', flush=True)"], 0, "saved\n", ""),
-    "a save after work with nothing to save has its time": (
-        ["signals.AT_ONCE = 0.2", "send(signal.SIGINT)", "try:",
-         "    with stop.interruptible(nothing_to_save=True): time.sleep(50)",
-         "except Stopped:", "    time.sleep(0.6)", "    print('tidied up', flush=True)"], 0, "tidied up\n", ""),
     **{f"what does not end in time is ended within {within}": (
-        ["signals.GRACE, signals.AT_ONCE = 0.4, 0.2", "send(signal.SIGINT, after=0.3)", f"with {within}: busy()"],
-        130, "", LATE.format("SIGINT", limit))
-       for within, limit in (("stop.interruptible()", "0.4"), ("signals.suppress()", "0.4"),
-                             ("stop.interruptible(nothing_to_save=True)", "0.2"))},
+        ["signals.GRACE = 0.4", "send(signal.SIGINT, after=0.3)", f"with {within}: busy()"],
+        130, "", LATE.format("SIGINT", "0.4"))
+       for within in ("stop.interruptible()", "signals.suppress()")},
 }  # fmt: skip
 
 

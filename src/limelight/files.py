@@ -111,8 +111,10 @@ def write_all(handle: int, content: bytes) -> None:
         content = content[os.write(handle, content) :]
 
 
-def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill` write a temporary folder, sync it to disk, and rename it to `folder`.
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """A context with a temporary folder, which is synced to disk and renamed to `folder` at the end, or removed after
+    an error.
 
     An existing folder is moved aside first and removed afterwards. A process that is killed between the two renames
     leaves both, and `clear_leftovers` restores the former one, so the folder is never lost. An `OSError` names a path.
@@ -122,7 +124,7 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
         _try_to_remove(unfinished)
         unfinished.mkdir(parents=True)
         try:
-            fill(unfinished)
+            yield unfinished
             sync_tree(unfinished)
             if folder.exists():
                 _try_to_remove(former)
@@ -136,6 +138,12 @@ def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
             raise
         sync_folder(folder.parent)
     _try_to_remove(former)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
+    """Let `fill` write a `whole_folder`."""
+    with whole_folder(folder) as partial:
+        fill(partial)
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -15,8 +15,6 @@ from typing import NoReturn
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 GRACE = 9.0
 """Maximum seconds from a signal to the end of the process, whatever it is doing; the limit is ten."""
-AT_ONCE = 1.0
-"""Maximum seconds if there is nothing to save."""
 ECHO = 0.1
 """Seconds within which the same signal counts as one request: `timeout` sends it to a process and then to its group."""
 
@@ -48,7 +46,6 @@ class StopRequest:
     def __init__(self) -> None:
         self.number = 0
         self._interruptible = False
-        self._nothing_to_save = False
         self._leave = ExitStack()
 
     def __enter__(self) -> "StopRequest":
@@ -74,14 +71,14 @@ class StopRequest:
             raise Stopped(self.number)
 
     @contextmanager
-    def interruptible(self, *, nothing_to_save: bool = False) -> Iterator[None]:
-        """A context in which a signal raises `Stopped` immediately; `nothing_to_save` shortens the time limit."""
-        self._interruptible, self._nothing_to_save = True, nothing_to_save
+    def interruptible(self) -> Iterator[None]:
+        """A context in which a signal raises `Stopped` immediately."""
+        self._interruptible = True
         try:
             self.check()
             yield
         finally:
-            self._interruptible = self._nothing_to_save = False
+            self._interruptible = False
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler in the main thread. Signals after the first are handled by the watch thread."""
@@ -95,10 +92,9 @@ class StopRequest:
         """Read signal numbers, which the interpreter writes on arrival, until the other end is closed."""
         first, since = 0, math.inf
         while True:
-            limit = AT_ONCE if self._nothing_to_save else GRACE
-            left = since + limit - time.monotonic()
+            left = since + GRACE - time.monotonic()
             if left <= 0:
-                _end(first, f"the work had not come to a stop after {limit:g} s")
+                _end(first, f"the work had not come to a stop after {GRACE:g} s")
             if not select.select([arriving], [], [], left if first else None)[0]:
                 continue
             numbers = arriving.recv(64)

@@ -1,14 +1,25 @@
 """Stores and streams for tests, and how batches are compared."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from limelight.batching.batch import Batch
-from limelight.batching.store import AlignmentStore, AlignmentWriter, SideForms, StoreWriter, TokenStore
+from limelight.batching.store import (
+    AlignmentStore,
+    SideForms,
+    TokenStore,
+    add_forms,
+    add_links,
+    add_pairs,
+    new_store,
+    open_alignments,
+    open_store,
+)
 from limelight.batching.stream import Position, Stream
 from limelight.text.marked_pairs import Link
 from limelight.tokens import Tokenizers
@@ -48,20 +59,25 @@ def store_of(
     targets: list[str],
     tokenizers: Tokenizers = LETTERS,
 ) -> TokenStore:
-    with StoreWriter(folder, vocabulary_size=tokenizers.source.size) as writer:
-        ids = (each.encode_batch(texts) for each, texts in zip(tokenizers, (sources, targets), strict=True))
-        writer.append(*ids, sources, targets)
-        return writer.close("fingerprint")
+    ids = (each.encode_batch(texts) for each, texts in zip(tokenizers, (sources, targets), strict=True))
+    return written(folder, zip(*ids, sources, targets, strict=True), vocabulary_size=tokenizers.source.size)
+
+
+def written(folder: Path, pairs: Iterable[tuple[Any, ...]], made_of: str = "", **options: int) -> TokenStore:
+    with new_store(folder, made_of, **options) as columns:
+        add_pairs(columns, pairs)
+    return open_store(folder)
 
 
 def aligned(folder: Path, store: TokenStore, *, turned: bool = False) -> AlignmentStore:
     """Word for word; with `turned` the last word is the translation of the first in every other pair."""
     sides = SideForms({"house": ["houses"]}, ["the"]), SideForms({"haus": ["hauses"]}, ["die"])
-    with AlignmentWriter(folder) as writer:
+    with new_store(folder, "made of this") as columns:
         for row in range(len(store)):
             order = list(range(len(store.text(row).source.split())))[:: -1 if turned and row % 2 == 0 else 1]
-            writer.append([[Link(source, target) for source, target in enumerate(order)]])
-        return writer.close("made of this", sides)
+            add_links(columns, [[Link(source, target) for source, target in enumerate(order)]])
+        add_forms(columns, sides)
+    return open_alignments(folder)
 
 
 def taken(stream: Stream, count: int, position: Position = BEGINNING) -> list[tuple[Batch, Position]]:

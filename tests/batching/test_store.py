@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from limelight.batching.store import (
     AlignmentStore,
-    AlignmentWriter,
     SideForms,
-    StoreWriter,
     TextStore,
-    TextWriter,
     TokenStore,
+    add_forms,
+    add_links,
+    add_pairs,
+    add_text,
+    new_store,
     open_alignments,
     open_store,
     open_text_store,
@@ -24,6 +26,7 @@ from limelight.batching.store import (
 )
 from limelight.errors import RunError
 from limelight.text.marked_pairs import Link
+from tests.batching.helpers import written
 
 END, UNKNOWN = 0, 1
 ids, texts = st.lists(st.integers(0, 70_000), max_size=9), st.text(max_size=20)
@@ -35,32 +38,32 @@ TWO = ([], [7, 8], "", "日本")
 
 
 def write_pairs(folder: Path, *rows: tuple[Any, ...]) -> TokenStore:
-    with StoreWriter(folder, vocabulary_size=70_001) as writer:
-        writer.append(*map(list, zip(*rows or (ONE, TWO), strict=True)))
-        return writer.close("print")
+    return written(folder, rows or (ONE, TWO), vocabulary_size=70_001)
 
 
-def write_text(folder: Path, *written: tuple[list[int], bool]) -> TextStore:
-    with TextWriter(folder, vocabulary_size=70_001) as writer:
-        for number, (row, ends) in enumerate(written or [([5, 6], True)]):
-            writer.append(row, ends=ends, characters=number, utf8_bytes=2 * number)
-        return writer.close("print")
+def write_text(folder: Path, *parts: tuple[list[int], bool]) -> TextStore:
+    with new_store(folder, "print", vocabulary_size=70_001) as columns:
+        for number, (row, ends) in enumerate(parts or [([5, 6], True)]):
+            add_text(columns, row, ends=ends, characters=number, utf8_bytes=2 * number)
+    return open_text_store(folder)
 
 
 def write_links(folder: Path, *rows: list[Link]) -> AlignmentStore:
-    with AlignmentWriter(folder) as writer:
-        writer.append((rows or ([Link(1, 2), Link(3, 4)], [], [Link(5, 6)]))[:2])
-        writer.append(rows[2:])
-        return writer.close("print", SIDES)
+    with new_store(folder, "print") as columns:
+        add_links(columns, (rows or ([Link(1, 2), Link(3, 4)], [], [Link(5, 6)]))[:2])
+        add_links(columns, rows[2:])
+        add_forms(columns, SIDES)
+    return open_alignments(folder)
 
 
-@given(groups)
-def test_pairs(tmp_path_factory: pytest.TempPathFactory, written: list[list[tuple[Any, ...]]]) -> None:
-    with StoreWriter(tmp_path_factory.mktemp("store") / "train-0", vocabulary_size=70_001) as writer:
-        for group in written:
-            writer.append(*([row[part] for row in group] for part in range(4)))
-        store = writer.close("print")
-    expected = [row for group in written for row in group]
+@given(groups.filter(any))
+def test_pairs(tmp_path_factory: pytest.TempPathFactory, rows: list[list[tuple[Any, ...]]]) -> None:
+    folder = tmp_path_factory.mktemp("store") / "train-0"
+    with new_store(folder, "print", vocabulary_size=70_001) as columns:
+        for group in rows:
+            add_pairs(columns, group)
+    store = open_store(folder)
+    expected = [row for group in rows for row in group]
     assert len(store) == len(expected)
     for row, (source, target, *both) in enumerate(expected):
         assert (store.sources[row].tolist(), store.targets[row].tolist()) == (source, target)
@@ -69,14 +72,14 @@ def test_pairs(tmp_path_factory: pytest.TempPathFactory, written: list[list[tupl
 
 
 @given(st.lists(st.tuples(st.lists(st.integers(1, 70_000), max_size=9), st.booleans()), min_size=1, max_size=9))
-def test_plain_text(tmp_path_factory: pytest.TempPathFactory, written: list[tuple[list[int], bool]]) -> None:
+def test_plain_text(tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[list[int], bool]]) -> None:
     folder = tmp_path_factory.mktemp("store") / "text"
-    store = write_text(folder, *written)
-    expected = [END, *(piece for row, ends in written for piece in [*row, *[END] * ends])]
+    store = write_text(folder, *parts)
+    expected = [END, *(piece for row, ends in parts for piece in [*row, *[END] * ends])]
     assert store.ids.tolist() == expected
     assert isinstance(store.ids, np.memmap)
-    assert (store.documents, store.unknown) == (sum(ends for _, ends in written), expected.count(UNKNOWN))
-    assert (store.characters, store.utf8_bytes) == (sum(range(len(written))), 2 * sum(range(len(written))))
+    assert (store.documents, store.unknown) == (sum(ends for _, ends in parts), expected.count(UNKNOWN))
+    assert (store.characters, store.utf8_bytes) == (sum(range(len(parts))), 2 * sum(range(len(parts))))
     assert store_matches(folder, "print")
     assert not store_matches(folder, "another")
 
@@ -96,8 +99,8 @@ def test_alignments_in_both_directions(tmp_path_factory: pytest.TempPathFactory,
 
 def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
-            writer.append(*([part] for part in ONE))
+        with new_store(tmp_path / "s", "print") as columns:
+            add_pairs(columns, [ONE])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -111,11 +114,10 @@ def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Pa
     write_pairs(tmp_path / "s")
 
     def fill() -> None:
-        with StoreWriter(tmp_path / "s", vocabulary_size=90) as writer:
-            writer._files["source_text.values"] = writer._open.enter_context(open("/dev/full", "wb"))  # noqa: SIM115
+        with new_store(tmp_path / "s", "print") as columns:
+            columns._files["source_text.values"] = columns._open.enter_context(open("/dev/full", "wb"))  # noqa: SIM115
             for _ in range(rows):
-                writer.append(*([part] for part in ONE))
-            writer.close("print")
+                add_pairs(columns, [ONE])
 
     with pytest.raises(RunError, match="s: cannot be written: No space left on device; nothing is lost"):
         fill()

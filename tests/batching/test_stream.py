@@ -15,14 +15,14 @@ import torch
 from limelight.batching.batch import Batch
 from limelight.batching.blocks import BlockStream
 from limelight.batching.drawing import Drawing, View
-from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Chunk, LabelStream, OneProcess, Position, Stream
 from limelight.config import AugmentationConfig
 from limelight.errors import UserError
 from limelight.text.augmentation import ALIGNED, Languages
 from limelight.tokens import Tokenizers
 from tests.batching import test_masking
-from tests.batching.helpers import BEGINNING, LETTERS, Letters, epoch_of, same, store_of, taken
+from tests.batching.helpers import BEGINNING, LETTERS, Letters, epoch_of, same, store_of, taken, written
 
 RATES = dict.fromkeys(
     AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
@@ -50,9 +50,8 @@ def stream_of(stores: list[TokenStore], seed: int = 5, **drawing: object) -> Bat
 
 def labels(folder: Path, seed: int) -> LabelStream:
     texts = [f"a{number}" for number in range(50)]
-    with StoreWriter(folder / "store", vocabulary_size=50) as writer:
-        writer.append(LETTERS.source.encode_batch(texts), [[number] for number in range(50)], texts, texts)
-        return LabelStream([View(writer.close(""))], LETTERS, tokens=40, seed=seed, chunk_pairs=19)
+    pairs = zip(LETTERS.source.encode_batch(texts), [[number] for number in range(50)], texts, texts, strict=True)
+    return LabelStream([View(written(folder / "store", pairs))], LETTERS, tokens=40, seed=seed, chunk_pairs=19)
 
 
 STREAMS: dict[str, Make] = {

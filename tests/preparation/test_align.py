@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.store import TokenStore
 from limelight.config import Corpus
 from limelight.preparation import align
 from limelight.preparation.align import align_stores
 from limelight.preparation.word_alignment import split_words
 from limelight.text.pair import Sides
+from tests.batching.helpers import written
 from tests.training.helpers import NUMBERS, ZAHLEN
 
 EN_DE = Corpus(files=("a.tsv",), source="en", target="de")
@@ -19,10 +20,7 @@ OF = dict(zip(NUMBERS, ZAHLEN, strict=True))
 
 
 def stored(run: Path, number: int, pairs: list[Sides], fingerprint: str = "text") -> TokenStore:
-    with StoreWriter(run / "data" / f"train-{number}", vocabulary_size=9) as writer:
-        ids = [[3]] * len(pairs)
-        writer.append(ids, ids, [pair.source for pair in pairs], [pair.target for pair in pairs])
-        return writer.close(fingerprint)
+    return written(run / "data" / f"train-{number}", [([3], [3], *pair) for pair in pairs], fingerprint)
 
 
 def numbers(count: int) -> list[Sides]:

@@ -6,15 +6,16 @@ import pytest
 
 from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
-from limelight.preparation.plain_text import PreparedLabels, prepare_labels
+from limelight.preparation import pairs
+from limelight.preparation.pairs import Prepared
 from limelight.tokens import END
 from tests.training.helpers import go
 from tests.training.readers import LABELS, label_run, masked_run
 
 
-def prepare(config: RunConfig, run: Path) -> tuple[PreparedLabels, list[str]]:
+def prepare(config: RunConfig, run: Path) -> tuple[Prepared, list[str]]:
     said: list[str] = []
-    return prepare_labels(config, run, said.append), said
+    return pairs.prepare(config, run, said.append), said
 
 
 def with_files(config: RunConfig, **files: str) -> RunConfig:
@@ -41,7 +42,7 @@ def test_each_text_is_stored_with_the_number_of_its_label(tmp_path: Path) -> Non
         text, label = line.split("\t")
         assert store.sources[number].tolist() == [END, *prepared.tokenizers.source.encode(text)]
         assert prepared.labels[store.targets[number].item()] == label
-    assert [pair.target for pair in prepared.valid] == [
+    assert [pair.target for pair in prepared.valid[0]] == [
         line.split("\t")[1] for line in (tmp_path / "text" / "valid.tsv").read_text().splitlines()
     ]
     assert any(line.startswith("2 labels: ") for line in said)

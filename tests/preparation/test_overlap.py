@@ -4,16 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from limelight.batching.store import StoreWriter, TokenStore
+from limelight.batching.store import TokenStore
 from limelight.preparation.hold_out import overlap_warning
 from limelight.text.pair import Pair
+from tests.batching.helpers import written
 
 
 def store_of(folder: Path, pairs: list[tuple[str, str]]) -> TokenStore:
-    ids = [[1]] * len(pairs)
-    with StoreWriter(folder, vocabulary_size=9) as writer:
-        writer.append(ids, ids, [source for source, _ in pairs], [target for _, target in pairs])
-        return writer.close("fingerprint")
+    return written(folder, [([1], [1], *pair) for pair in pairs])
 
 
 def as_pairs(pairs: list[tuple[str, str]]) -> list[Pair]:

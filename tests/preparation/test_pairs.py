@@ -9,6 +9,7 @@ import pytest
 from limelight.config import Corpus, RunConfig
 from limelight.errors import UserError
 from limelight.preparation import pairs as module
+from limelight.preparation import vocabulary
 from limelight.preparation.pairs import Prepared, prepare, read_valid
 from limelight.text.marking import placeholder
 from limelight.tokens.tokenizer import PLACEHOLDERS
@@ -110,7 +111,7 @@ def test_the_second_start_makes_nothing_anew(
 ) -> None:
     prepared(config, tmp_path / "run")
     (tmp_path / "run" / "config.yaml").touch()
-    monkeypatch.setattr(module, "train_tokenizer", None)
+    monkeypatch.setattr(vocabulary, "train_tokenizer", None)
     monkeypatch.setattr(module, "_write", None)
     found, said = prepared(config, tmp_path / "run")
     assert (len(found.stores[0]), said) == (61, "")

@@ -153,7 +153,7 @@ def test_a_run_that_begins_with_a_model_has_its_vocabulary(tmp_path: Path) -> No
     found, said = prepared(config, tmp_path / "run")
     tokenizer = found.tokenizers.target
     assert tokenizer.decode(tokenizer.encode("xyz one")) == "xyz \u2047\u2047\u2047"
-    assert said[0] == f"the vocabulary is that of {folder}: {tokenizer.padding}"
+    assert said[0] == f"the vocabulary is that of {folder}"
     name = Path("tokenizer") / "joint" / "characters.txt"
     assert (tmp_path / "run" / name).read_bytes() == (folder / name).read_bytes()
     settled(tmp_path / "run")
@@ -163,7 +163,5 @@ def test_a_run_that_begins_with_a_model_has_its_vocabulary(tmp_path: Path) -> No
 
 def test_a_run_on_text_cannot_begin_with_a_translator(tmp_path: Path) -> None:
     config = configured(tmp_path).model_copy(update={"begin_with": str(model(tmp_path, reserved=()))})
-    with pytest.raises(
-        UserError, match=r"model: a run on plain text cannot begin with this model: this vocabulary has"
-    ):
+    with pytest.raises(UserError, match=r"model: this run cannot begin with this model: this vocabulary has"):
         prepared(config, tmp_path / "run")

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.storage.weights import FORMS, compact, expand
+from limelight.storage.weights import FORMS, compact, numbers_of, with_scales
 
 
 def weights() -> dict[str, Tensor]:
@@ -19,10 +19,16 @@ def size(tensors: dict[str, Tensor]) -> int:
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
 
 
+def same(first: dict[str, Tensor], second: dict[str, Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_comes_back_under_the_same_names(seed: int, form: str) -> None:
     given = weights()
-    found = expand(compact(given, form), "here")
+    stored = with_scales(compact(given, form), "here")
+    assert same(compact(stored, form), compact(given, form))
+    found = {name: numbers_of(tensor) for name, tensor in stored.items()}
     assert found.keys() == given.keys()
     assert torch.equal(found["layer.bias"], given["layer.bias"])
     largest = given["layer.weight"].abs().amax(dim=1, keepdim=True)
@@ -39,4 +45,4 @@ def test_bytes_without_their_scales_are_refused(scale: Tensor | None) -> None:
     if scale is not None:
         stored["layer.weight.scale"] = scale
     with pytest.raises(UserError, match=r"model.safetensors: layer.weight holds bytes, .*: damaged, .* export the"):
-        expand(stored, "model.safetensors")
+        with_scales(stored, "model.safetensors")

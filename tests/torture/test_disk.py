@@ -10,12 +10,11 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from limelight.batching.store import StoreWriter
 from limelight.cli.app import run as command
 from limelight.config import TransformerConfig, save_config
 from limelight.files import FORMER, PARTIAL
 from limelight.models.families import build_model
-from limelight.preparation import pairs
+from limelight.preparation import pairs, vocabulary
 from limelight.tokens import load_tokenizers
 from limelight.training import loop, report
 from limelight.training import run as running
@@ -32,8 +31,8 @@ CAUSES = tuple(map(os.strerror, (errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.E
 
 WRITING: dict[str, tuple[Any, str, int]] = {
     "config.yaml": (running, "write_whole", 1),
-    "tokenizer": (pairs, "save_tokenizers", 1),
-    "token store": (StoreWriter, "append", 1),
+    "tokenizer": (vocabulary, "save_tokenizers", 1),
+    "token store": (pairs, "add_pairs", 1),
     "log.jsonl": (report.Report, "_write", 3),
     "TensorBoard": (report, "open_loggers", 1),
     "snapshot": (keep, "save_weights", 2),

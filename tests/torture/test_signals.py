@@ -39,7 +39,7 @@ PHASES = {
 """Where each phase is met: functions of `limelight`, and up to which of their calls, all in the first half."""
 BUSY = {
     "a step": Moment("limelight.training.optimization.loss.linear_cross_entropy", 9, IN_COMPILED_CODE),
-    "the vocabulary": Moment("limelight.preparation.pairs.train_tokenizer", 1, IN_COMPILED_CODE),
+    "the vocabulary": Moment("limelight.preparation.vocabulary.train_tokenizer", 1, IN_COMPILED_CODE),
     "validation": Moment("limelight.training.tasks.translation.mean_loss", 2, IN_COMPILED_CODE),
     "a save": Moment("limelight.training.checkpoints.checkpoint.sha256", 6, IN_COMPILED_CODE),
 }
@@ -146,10 +146,9 @@ def test_beam_search_is_told_to_stop(
 def test_work_that_does_not_end(
     second: bool, workplace: Workplace, full: bool, measured: Measured, seed: int, tmp_path: Path
 ) -> None:
-    """After its grace, or at a second signal, it is ended. In the short form the grace is shorter; where there is
-    nothing to save, the first signal alone would soon end it."""
+    """After its grace, or at a second signal, it is ended. In the short form the grace is shorter."""
     workplace.chance.seed(seed)
-    changed = {"limelight.signals.AT_ONCE": 9.0} if second else {} if full else {"limelight.signals.GRACE": 0.5}
+    changed = {} if second or full else {"limelight.signals.GRACE": 0.5}
     says = "this was the second signal" if second else "without a last save: the work had not come to a stop after"
     for place in BUSY if full else [workplace.chance.choice(list(BUSY))]:
         tries, held = 5 if full and second else 1, 0

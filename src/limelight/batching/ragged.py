@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,11 @@ class Ragged:
 
     @classmethod
     def of(cls, rows: "Rows | Ragged") -> "Ragged":
-        """Rows in memory, as int64."""
+        """Rows in memory, as int32."""
         if isinstance(rows, Ragged):
             return rows
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        return cls.of_lengths(np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=lengths.sum()), lengths)
+        return cls.of_lengths(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=lengths.sum()), lengths)
 
     @classmethod
     def of_texts(cls, texts: Sequence[str]) -> "Ragged":
@@ -56,10 +56,6 @@ class Ragged:
             raise ValueError(f"{path.name} is incomplete")
         return cls(values, offsets, path)
 
-    def narrow(self) -> "Ragged":
-        """The rows as int32."""
-        return Ragged(self.values.astype(np.int32), self.offsets)
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Rows of a file are mapped again in another process."""
         if self.path is None:
@@ -77,12 +73,17 @@ class Ragged:
         return np.diff(self.offsets)
 
     def take(self, rows: np.ndarray) -> "Ragged":
-        """Some rows, in this order, as int64."""
+        """Some rows, in this order, in memory."""
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         taken = Ragged.of_lengths(self.values, lengths)
         index = np.arange(taken.offsets[-1]) + np.repeat(starts - taken.offsets[:-1], lengths)
-        return Ragged(self.values[index].astype(np.int64), taken.offsets)
+        return Ragged(self.values[index], taken.offsets)
+
+    def texts(self) -> list[str]:
+        """The texts of rows that `of_texts` made, in memory."""
+        content, ends = self.values.tobytes(), self.offsets.tolist()
+        return [content[begin:end].decode() for begin, end in pairwise(ends)]
 
     def prefixed(self, prefix: Sequence[int]) -> "Ragged":
         """The rows, each after the same ids."""

@@ -1,33 +1,32 @@
 """Tokenized corpora in memory-mapped files: pairs with their word alignments, and plain text."""
 
 import json
-import os
-import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple, Self
+from typing import BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, TypeAdapter
 
 from limelight.batching.ragged import Ragged, mapped
 from limelight.errors import RunError
-from limelight.files import PARTIAL, remove, sync_folder, sync_tree, writing
+from limelight.files import whole_folder, writing
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.pair import Sides
 from limelight.tokens.tokenizer import END, UNKNOWN
 
 DESCRIPTION = "store.json"
+_BYTES = "u1"
 _AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
 class Description(BaseModel):
     """The content of `store.json`."""
 
-    version: Literal[1]
+    version: Literal[1] = 1
     dtype: Literal["<u2", "<i4"]
     fingerprint: str = ""
     """Identifies what the store was made from."""
@@ -64,60 +63,44 @@ def _intact(folder: Path) -> Iterator[None]:
         ) from None
 
 
-class FolderWriter:
-    """Writes a folder of flat arrays atomically: to a temporary folder that is renamed when it is complete.
+class Columns:
+    """The files of a new store, which are appended to."""
 
-    Use it in a `with` block, which removes the temporary folder if `finish` was not called. Write errors raise
-    `RunError` with the folder and the cause.
-    """
-
-    def __init__(self, folder: Path, *, vocabulary_size: int = 1) -> None:
-        self.folder = folder
-        self.dtype: Literal["<u2", "<i4"] = "<u2" if vocabulary_size <= 65_536 else "<i4"
-        self.partial = folder.with_name(folder.name + PARTIAL)
-        self._ends = Counter[str]()
-        self._files, self._open = dict[str, BinaryIO](), ExitStack()
-        with self.writing():
-            remove(self.partial)
-            self.partial.mkdir(parents=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError):
-            self._open.close()
-        shutil.rmtree(self.partial, ignore_errors=True)
-
-    def writing(self) -> AbstractContextManager[None]:
-        """A context that converts failures to write into `RunError`."""
-        return writing(self.folder, _AFTERWARDS)
+    def __init__(self, folder: Path, dtype: str, files: ExitStack) -> None:
+        self.folder, self.dtype, self.figures = folder, dtype, Counter[str]()
+        self._ends, self._files, self._open = Counter[str](), dict[str, BinaryIO](), files
 
     def add(self, name: str, values: Sequence[int] | np.ndarray, dtype: str = "") -> None:
         """Append numbers to a file."""
-        with self.writing():
-            if name not in self._files:
-                self._files[name] = self._open.enter_context(open(self.partial / name, "wb"))  # noqa: SIM115
-            self._files[name].write(np.asarray(values, dtype=dtype or self.dtype).tobytes())
+        if name not in self._files:
+            self._files[name] = self._open.enter_context(open(self.folder / name, "wb"))  # noqa: SIM115
+        self._files[name].write(np.asarray(values, dtype=dtype or self.dtype).tobytes())
 
-    def add_rows(self, name: str, rows: Ragged, dtype: str = "") -> None:
-        """Append rows to `name.values` and `name.offsets`."""
+    def add_rows(self, name: str, rows: Ragged) -> None:
+        """Append rows of numbers, or of bytes, to `name.values` and `name.offsets`."""
         if name not in self._ends:
             self.add(f"{name}.offsets", [0], "<i8")
-        self.add(f"{name}.values", rows.values, dtype)
+        self.add(f"{name}.values", rows.values, _BYTES if rows.values.dtype == np.uint8 else "")
         self.add(f"{name}.offsets", self._ends[name] + rows.offsets[1:], "<i8")
         self._ends[name] += int(rows.offsets[-1])
 
-    def finish(self, fingerprint: str, **figures: int) -> None:
-        """Sync everything to disk and rename the folder. `fingerprint` identifies what it was made from."""
-        description = Description(version=1, dtype=self.dtype, fingerprint=fingerprint, **figures)
-        with self.writing():
-            self._open.close()
-            (self.partial / DESCRIPTION).write_text(description.model_dump_json(), encoding="utf-8")
-            sync_tree(self.partial)
-            remove(self.folder)
-            os.rename(self.partial, self.folder)
-            sync_folder(self.folder.parent)
+
+@contextmanager
+def new_store(folder: Path, fingerprint: str, *, vocabulary_size: int = 1) -> Iterator[Columns]:
+    """A context with the files of a new store, which is renamed to `folder` when the context ends without an error.
+
+    `fingerprint` identifies what it is made from. Write errors raise `RunError` with the folder and the cause.
+    """
+    description = Description(dtype="<u2" if vocabulary_size <= 65_536 else "<i4", fingerprint=fingerprint)
+    with writing(folder, _AFTERWARDS), whole_folder(folder) as partial:
+        with ExitStack() as files:
+            columns = Columns(partial, description.dtype, files)
+            yield columns
+        content = description.model_copy(update=columns.figures).model_dump_json()
+        (partial / DESCRIPTION).write_text(content, encoding="utf-8")
+
+
+_COLUMNS = ("source", "target", "source_text", "target_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,42 +125,26 @@ class TokenStore:
 
     def texts(self, rows: np.ndarray) -> list[Sides]:
         """The texts of these rows."""
-        return [self.text(row) for row in rows]
+        return list(map(Sides, self.source_texts.take(rows).texts(), self.target_texts.take(rows).texts()))
 
 
-class StoreWriter(FolderWriter):
-    """Writes a `TokenStore`."""
-
-    def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
-        super().__init__(folder, vocabulary_size=vocabulary_size)
-        self.append([], [], [], [])
-
-    def append(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]],
-               source_texts: Sequence[str], target_texts: Sequence[str]) -> None:  # fmt: skip
-        """Append pairs; all lists have the same length."""
-        self.add_rows("source", Ragged.of(sources))
-        self.add_rows("target", Ragged.of(targets))
-        self.add_rows("source_text", Ragged.of_texts(source_texts), "u1")
-        self.add_rows("target_text", Ragged.of_texts(target_texts), "u1")
-
-    def close(self, fingerprint: str) -> TokenStore:
-        """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        self.finish(fingerprint)
-        return open_store(self.folder)
+def add_pairs(columns: Columns, pairs: Iterable[tuple[Sequence[int], Sequence[int], str, str]]) -> None:
+    """Append pairs: the ids of both sides, and their texts."""
+    for name, rows in zip(_COLUMNS, zip(*pairs, strict=True), strict=False):  # without pairs there are no columns
+        columns.add_rows(name, Ragged.of_texts(rows) if name.endswith("_text") else Ragged.of(rows))
 
 
 def open_store(folder: Path) -> TokenStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
-    description = described(folder)
+    dtype = described(folder).dtype
     with _intact(folder):
-        parts = [Ragged.mapped(folder / name, description.dtype) for name in ("source", "target")]
-        parts += [Ragged.mapped(folder / name, "u1") for name in ("source_text", "target_text")]
+        parts = [Ragged.mapped(folder / name, _BYTES if name.endswith("_text") else dtype) for name in _COLUMNS]
         if len({len(part) for part in parts}) > 1:
             raise ValueError("files with different numbers of rows")
     return TokenStore(*parts)
 
 
-_IDS = "text.ids"
+_TEXT = "text.ids"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,35 +165,21 @@ class TextStore:
 NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0, 0, 0)
 
 
-class TextWriter(FolderWriter):
-    """Writes a `TextStore`."""
-
-    def __init__(self, folder: Path, *, vocabulary_size: int) -> None:
-        super().__init__(folder, vocabulary_size=vocabulary_size)
-        self.figures = Counter[str]()
-        self._add([END])
-
-    def append(self, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
-        """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
-        self._add([*ids, END] if ends else ids, documents=ends, characters=characters, utf8_bytes=utf8_bytes)
-
-    def _add(self, ids: Sequence[int], **figures: int) -> None:
-        self.add(_IDS, ids)
-        self.figures.update(pieces=len(ids), unknown=ids.count(UNKNOWN), **figures)
-
-    def close(self, fingerprint: str) -> TextStore:
-        """Finish and open the store. `fingerprint` identifies what it was made from, `files` its paths."""
-        self.finish(fingerprint, **self.figures)
-        return open_text_store(self.folder)
+def add_text(columns: Columns, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
+    """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
+    written = [*[END] * (not columns.figures), *ids, *[END] * ends]
+    columns.add(_TEXT, written)
+    sizes = {"documents": int(ends), "characters": characters, "utf8_bytes": utf8_bytes}
+    columns.figures.update(pieces=len(written), unknown=written.count(UNKNOWN), **sizes)
 
 
 def open_text_store(folder: Path) -> TextStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
     it = described(folder)
     with _intact(folder):
-        ids = mapped(folder / _IDS, it.dtype)
+        ids = mapped(folder / _TEXT, it.dtype)
         if len(ids) != it.pieces:
-            raise ValueError(f"{_IDS} is incomplete")
+            raise ValueError(f"{_TEXT} is incomplete")
     return TextStore(ids, it.documents, it.characters, it.utf8_bytes, it.unknown)
 
 
@@ -273,22 +226,16 @@ class AlignmentStore:
         return Alignment(links, self.forms[self.turned])
 
 
-class AlignmentWriter(FolderWriter):
-    """Writes an `AlignmentStore`. Links of words beyond the 32,768th are dropped."""
+def add_links(columns: Columns, rows: Sequence[Sequence[Link]]) -> None:
+    """Append the links of pairs, except those of words beyond the 32,768th."""
+    kept = [[(s, t + _SURE * sure) for s, t, sure in row if max(s, t) < _SURE] for row in rows]
+    columns.add_rows(_LINKS, Ragged.of([[word for link in row for word in link] for row in kept]))
 
-    def append(self, rows: Sequence[Sequence[Link]]) -> None:
-        """Append the links of pairs."""
-        kept = [[(s, t + _SURE * sure) for s, t, sure in row if max(s, t) < _SURE] for row in rows]
-        self.add_rows(_LINKS, Ragged.of([[word for link in row for word in link] for row in kept]))
 
-    def close(self, fingerprint: str, sides: tuple[SideForms, SideForms]) -> AlignmentStore:
-        """Finish and open the store. `fingerprint` identifies what it was made from."""
-        self.append([])
-        with self.writing():
-            content = json.dumps([side._asdict() for side in sides], ensure_ascii=False)
-            (self.partial / _FORMS).write_text(content, encoding="utf-8")
-        self.finish(fingerprint)
-        return open_alignments(self.folder)
+def add_forms(columns: Columns, sides: tuple[SideForms, SideForms]) -> None:
+    """Write the word forms of both sides."""
+    content = json.dumps([side._asdict() for side in sides], ensure_ascii=False)
+    (columns.folder / _FORMS).write_text(content, encoding="utf-8")
 
 
 def open_alignments(folder: Path) -> AlignmentStore:

@@ -243,7 +243,7 @@ class BatchStream(Stream):
         generator = np.random.default_rng([self.seed, position.epoch, position.chunk + 1])
         varies = self.drawing.varies
         parts = draw(self._parts(rows, generator)) if varies else [stored_rows(self.views, rows)]
-        drawn = DrawnRows(*(Ragged.joined(side).narrow() for side in zip(*parts, strict=True)))
+        drawn = DrawnRows(*map(Ragged.joined, zip(*parts, strict=True)))
         lengths = [side.lengths() + 1 for side in drawn]
         target_tokens = lengths[1] - 1 + self.target_ends
         return cut_chunk(lengths, target_tokens, drawn, tokens=self.tokens, generator=generator)

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from limelight.config.models import FAMILIES, PARTS, plugin_of, plugins_of
+from limelight.config.models import FAMILIES, plugins_of
 from limelight.config.run import Corpus, RunConfig
 from limelight.errors import UserError, shown
 from limelight.files import cause
@@ -70,24 +70,26 @@ def dump_config(config: RunConfig) -> str:
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
     """Validate plain values against the schema. Raises `UserError` that lists the faults, up to `MAX_FAULTS`."""
-    stored = values.get("format", 1)
+    stored, plugins = values.get("format", 1), values.get("plugins")
     if type(stored) is not int or not 1 <= stored <= FORMAT:
         raise UserError(
             f"{where}: format is {shown(repr(stored))}, and this version of Limelight reads formats 1 to {FORMAT}; use "
             "the version that wrote it, or a later one"
         )
-    model = values.get("model")
-    settings: dict[Any, Any] = model if isinstance(model, dict) else {}
-    _require_plugins(values.get("plugins", {}), settings, where)
     current = {key: value for key, value in values.items() if key not in ("format", "plugins")}
     current = _without_retired(current) if "format" in values else current
+    written_with = f"this was written with plugins, which --plugin FILE names: {shown(str(plugins))}"
     try:
-        return RunConfig.model_validate(current)
+        config = RunConfig.model_validate(current)
     except ValidationError as error:
-        family = str(settings.get("family"))
+        model = current.get("model")
+        family = str(model.get("family")) if isinstance(model, dict) else ""
         faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
-        more = error.error_count() - len(faults)
-        raise UserError(f"{where}: " + "; ".join(faults) + (f"; and {more} more" if more else "")) from None
+        more = [f"and {error.error_count() - MAX_FAULTS} more"] * (error.error_count() > MAX_FAULTS)
+        raise UserError(f"{where}: " + "; ".join([*faults, *more, *[written_with] * bool(plugins)])) from None
+    if plugins and plugins != plugins_of(config.model):
+        warnings.warn(f"{where}: a plugin has changed; {written_with}", stacklevel=3)
+    return config
 
 
 def _without_retired(value: Any, name: str = "") -> Any:
@@ -98,24 +100,6 @@ def _without_retired(value: Any, name: str = "") -> Any:
         return value
     named = {key: f"{name}.{key}" if name else str(key) for key in value}
     return {key: _without_retired(value[key], named[key]) for key in value if named[key] not in RETIRED}
-
-
-def _require_plugins(plugins: Any, settings: dict[Any, Any], where: str) -> None:
-    """Raises `UserError` if a plugin that registers a part of the model is missing, and warns if it has changed."""
-    for setting, plugin in plugins.items() if isinstance(plugins, dict) else [("plugins", plugins)]:
-        name = settings.get(setting)
-        if setting not in PARTS or not isinstance(name, str) or not isinstance(plugin, dict):
-            raise UserError(f"{where}: plugins: {shown(str(setting))} is not a part with its `module` and `sha256`")
-        module, registry = shown(str(plugin.get("module"))), PARTS[setting]
-        if not registry.has(name):
-            raise UserError(
-                f"{where}: the {registry.kind} {shown(name)!r} is registered by the plugin {module}: give its file, as "
-                f"in `limelight --plugin {module.rpartition('.')[2]}.py COMMAND`, or install its package; in Python, "
-                "import it"
-            )
-        part = registry.parts[name]
-        if plugin.get("sha256") != ({} if isinstance(part, str) else plugin_of(part)).get("sha256"):
-            warnings.warn(f"{where}: the plugin {module} has changed since this was written", stacklevel=4)
 
 
 def override(config: RunConfig, assignments: Iterable[str]) -> RunConfig:

@@ -1,6 +1,5 @@
 """The settings of each model family."""
 
-import hashlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, SerializeAsAny
 
+from limelight.files import sha256
 from limelight.registry import Registry
 
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -69,17 +69,16 @@ PARTS: dict[str, Registry[Any]] = {
 """The registry of each setting of a model that names a part."""
 
 
-def plugin_of(part: Any) -> dict[str, str]:
-    """The module of a part, and the SHA-256 of the module's file if it has one."""
-    file = getattr(sys.modules.get(part.__module__), "__file__", None)
-    digest = {"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {}
-    return {"module": part.__module__, **digest}
-
-
 def plugins_of(model: "ModelSection") -> dict[str, dict[str, str]]:
-    """The plugin of each setting that names a part of one."""
-    named = {setting: registry.parts.get(getattr(model, setting, ""), "") for setting, registry in PARTS.items()}
-    return {setting: plugin_of(part) for setting, part in named.items() if not isinstance(part, str)}
+    """For each setting that names a part of a plugin, the module, and the SHA-256 of its file if it has one."""
+    plugins: dict[str, dict[str, str]] = {}
+    for setting, registry in PARTS.items():
+        part = registry.parts.get(getattr(model, setting, ""), "")
+        if not isinstance(part, str):
+            file = getattr(sys.modules.get(part.__module__), "__file__", None)
+            digest = {"sha256": sha256(Path(file))} if file else {}
+            plugins[setting] = {"module": part.__module__, **digest}
+    return plugins
 
 
 def _known(registry: Registry[Any]) -> AfterValidator:

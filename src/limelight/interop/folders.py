@@ -38,7 +38,6 @@ from limelight.storage.weights import (
     FORMS,
     SCALE,
     compact,
-    named_weights,
     require_finite,
     require_fit,
     save_weights,
@@ -97,11 +96,12 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
     card = exported_card(stored, f"A model in {form}", _USE)
 
     def fill(partial: Path) -> None:
-        save_labels(partial, stored.model)
+        save_labels(partial, stored.rows)
         for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
-        fill_model(partial, compact(named_weights(stored.model), form), stored.tokenizers, config, stored.notes, card)
+        weights = compact(dict(stored.rows.named_parameters()), form)
+        fill_model(partial, weights, stored.tokenizers, config, stored.notes, card)
 
     write_new(folder, fill)
 

@@ -89,7 +89,7 @@ FILL = Use(
 )
 CLASSIFY = Use(
     Classifier,
-    prepare="limelight.preparation.plain_text:prepare_labels",
+    prepare="limelight.preparation.pairs:prepare",
     task="limelight.training.tasks.language:Labels",
     pipeline="limelight.pipelines.encoders:make_classifier",
     command="limelight.cli.generate:classify",

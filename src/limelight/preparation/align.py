@@ -10,10 +10,12 @@ import numpy as np
 
 from limelight.batching.store import (
     AlignmentStore,
-    AlignmentWriter,
     SideForms,
     TokenStore,
+    add_forms,
+    add_links,
     described,
+    new_store,
     open_alignments,
     store_matches,
 )
@@ -57,20 +59,20 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
     aligner, counter = WordAligner([split_words(pair).lowercased() for pair in sample]), FormCounter()
     stride = -(-sum(map(len, stores.values())) // MAX_LEARNED)
     with ExitStack() as stack:
-        writers = [stack.enter_context(AlignmentWriter(_alignments_of(folder))) for folder in stores]
-        for writer, (folder, store) in zip(writers, stores.items(), strict=True):
+        alignments = [stack.enter_context(new_store(_alignments_of(folder), made_of)) for folder in stores]
+        for columns, (folder, store) in zip(alignments, stores.items(), strict=True):
             count = 0
             for first in range(0, len(store), GROUP):
                 words = list(map(split_words, store.texts(np.arange(first, min(first + GROUP, len(store))))))
                 links = list(aligner.align([pair.lowercased() for pair in words]))
                 count += sum(map(len, links))
-                writer.append(links)
+                add_links(columns, links)
                 for pair_words, row in zip(words[::stride], links[::stride], strict=True):
                     counter.add(pair_words, row)
             say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
         source, target = (SideForms(counter.related(side), aligner.common(side)) for side in range(2))
-        for writer in writers:
-            writer.close(made_of, (source, target))
+        for columns in alignments:
+            add_forms(columns, (source, target))
 
 
 def sample_pairs(stores: Sequence[TokenStore], maximum: int) -> Iterator[Sides]:

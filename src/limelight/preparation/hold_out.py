@@ -11,9 +11,10 @@ import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from operator import itemgetter
 from pathlib import Path
+
+import numpy as np
 
 from limelight.batching.store import TokenStore
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, load_config, trained_directions
@@ -209,9 +210,5 @@ def overlap_warning(stores: Iterable[TokenStore], pairs: Sequence[Pair], role: s
 
 
 def _sources(store: TokenStore) -> Iterator[str]:
-    rows = store.source_texts
-    for first in range(0, len(rows), ROWS):
-        offsets = rows.offsets[first : first + ROWS + 1].tolist()
-        part = rows.values[offsets[0] : offsets[-1]].tobytes()
-        for left, right in pairwise(offsets):
-            yield part[left - offsets[0] : right - offsets[0]].decode("utf-8", "replace")
+    for first in range(0, len(store), ROWS):
+        yield from store.source_texts.take(np.arange(first, min(first + ROWS, len(store)))).texts()

@@ -1,17 +1,17 @@
-"""From parallel text to training data: a first check of the text, a tokenizer, and a memory-mapped store for each
-corpus."""
+"""From parallel text, and from texts with labels, to training data: a first check of the text, a vocabulary, and a
+memory-mapped store for each corpus."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, compress, islice
+from itertools import chain, islice
 from pathlib import Path
 
-from limelight.batching.store import AlignmentStore, StoreWriter, TokenStore, open_store
+from limelight.batching.batch import begun
+from limelight.batching.store import AlignmentStore, Columns, TokenStore, add_pairs, new_store, open_store
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
-from limelight.files import write_folder
 from limelight.formats import read_pairs
 from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
@@ -20,19 +20,12 @@ from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_texts, is_held_out, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
-from limelight.storage.layout import CONFIG, TOKENIZER, find_start
+from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
+from limelight.storage.layout import CONFIG, LABELS, TOKENIZER
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
+from limelight.text.labels import label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.pair import BadLine, Pair
-from limelight.tokens import (
-    BACK_TRANSLATED,
-    FORMALITY_TAGS,
-    Tokenizer,
-    Tokenizers,
-    load_tokenizers,
-    save_tokenizers,
-    side_constraint_tag,
-    train_tokenizer,
-)
+from limelight.tokens import BACK_TRANSLATED, FORMALITY_TAGS, Tokenizer, Tokenizers, side_constraint_tag
 
 OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
@@ -112,44 +105,53 @@ def _check(config: RunConfig, corpus: Corpus, say: Say) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Prepared training data of pairs."""
+    """Prepared training data of pairs, or of texts with labels."""
 
     tokenizers: Tokenizers
     stores: list[TokenStore]
+    """Of texts with labels the sources are `begun` rows, and the targets the index of a label."""
     valid: list[list[Pair]]
     """The pairs of each corpus of `data.valid`."""
     alignments: Sequence[AlignmentStore | None] = ()
     """The word alignments of each store, if the augmentations need them."""
+    labels: tuple[str, ...] = ()
 
 
 def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     """Read and clean the text, learn the vocabulary, and tokenize; results of a previous start are reused.
 
-    Raises `UserError` for text that cannot be read, with file and line, and for a corpus from which nothing is left.
+    Raises `UserError` for text that cannot be read, with file and line, for a corpus from which nothing is left, for
+    invalid labels, and for labels that only validation text has.
     """
-    data = config.data
+    data, labels = config.data, tuple[str, ...]()
     for corpus in (*data.train, *data.valid):
         require_lasting(corpus.files)
+    if config.learns == "labels":  # without checks for translations: a label is always shorter, and may equal the text
+        data = data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
+        config = config.model_copy(update={"data": data})
     valid = read_valid(config, run, say)
-    _write_tokenizers(config, run / TOKENIZER, say)
-    tokenizers = load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
+    if config.learns == "labels":
+        new = () if is_resumed(run) else _collect_labels(data, say)
+        learn = partial(_learn_from_texts, config)
+        tokenizers = make_tokenizers(config, run, say, learn, _require_one_vocabulary, new)
+        labels = read_labels(run / TOKENIZER / LABELS)
+    else:
+        tokenizers = make_tokenizers(config, run, say, partial(_learn_from_pairs, config))
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
         sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+        if labels:
+            return [begun(row) for row in sources], [[number] for number in label_numbers(pairs, labels)]
         return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
 
-    ids = max(tokenizer.size for tokenizer in tokenizers)
-    stores = make_stores(config, encode, run, say, ids=ids)
-    warn_of_overlap(stores, list(chain.from_iterable(valid)), run, say)
-    alignments = align_stores(data.train, stores, run, say) if config.augmentation.needs_alignments else ()
-    return Prepared(tokenizers, stores, valid, alignments)
-
-
-def warn_of_overlap(stores: Sequence[TokenStore], valid: Sequence[Pair], run: Path, say: Say) -> None:
-    """Report validation pairs that are also in the training text, once when a run begins."""
-    warning = "" if is_resumed(run) else overlap_warning(stores, valid, "validation")
-    if warning:
+    ids = max(len(labels), *(tokenizer.size for tokenizer in tokenizers))
+    stores, valid_pairs = make_stores(config, encode, run, say, ids=ids), list(chain.from_iterable(valid))
+    if labels:
+        label_numbers(valid_pairs, labels)
+    if not is_resumed(run) and (warning := overlap_warning(stores, valid_pairs, "validation")):
         say(warning)
+    alignments = align_stores(data.train, stores, run, say) if config.augmentation.needs_alignments else ()
+    return Prepared(tokenizers, stores, valid, alignments, labels)
 
 
 def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
@@ -179,16 +181,8 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
     return by_corpus
 
 
-def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
-    """Learn the vocabularies, unless a resumed run has them."""
-    if is_resumed(folder.parent):
-        return
-    if config.begin_with:
-        borrowed = load_tokenizers(find_start(config.begin_with, folder.parent) / TOKENIZER)
-        if not config.extend_vocabulary:
-            say(f"the vocabulary is that of {config.begin_with}")
-        write_folder(folder, lambda partial: save_tokenizers(borrowed, partial))
-        return
+def _learn_from_pairs(config: RunConfig) -> Tokenizers:
+    """One vocabulary for both sides, or one for each."""
     data, is_joint = config.data, config.tokens.joint
     count = count_pairs(data)
     languages = sorted({language for corpus in data.train for language in (corpus.source, corpus.target)})
@@ -199,28 +193,38 @@ def _write_tokenizers(config: RunConfig, folder: Path, say: Say) -> None:
         return learn_tokenizer(config, texts, count, languages=languages, reserved=reserved)
 
     source = learn("source", "target") if is_joint else learn("source")
-    tokenizers = Tokenizers(source, source if is_joint else learn("target"))
-    sizes = sorted({tokenizer.padding for tokenizer in tokenizers})
-    joint = "joint" if is_joint else "separate"
-    say(f"learned a {joint} {config.tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
-    write_folder(folder, lambda partial: save_tokenizers(tokenizers, partial))
+    return Tokenizers(source, source if is_joint else learn("target"))
 
 
-def learn_tokenizer(
-    config: RunConfig, texts: Iterable[str], count: int, *, languages: Sequence[str] = (), reserved: Sequence[str] = ()
-) -> Tokenizer:
-    """Learn a vocabulary, by the settings of a run, from texts with about as many characters as `count` pairs."""
-    tokens = config.tokens
-    return train_tokenizer(
-        texts,
-        kind=tokens.kind,
-        vocabulary_size=tokens.vocabulary_size,
-        languages=languages,
-        byte_fallback=tokens.byte_fallback,
-        seed=config.training.seed,
-        sentences=count,
-        reserved=reserved,
-    )
+def _learn_from_texts(config: RunConfig) -> Tokenizers:
+    """One vocabulary of the texts that have labels."""
+    texts = (pair.source for pair in cleaned(config.data, config.data.train))
+    tokenizer = learn_tokenizer(config, texts, count_pairs(config.data))
+    return Tokenizers(tokenizer, tokenizer)
+
+
+def _require_one_vocabulary(tokenizers: Tokenizers) -> None:
+    if not tokenizers.one_vocabulary:
+        raise UserError("a classifier reads one language, and this model has a vocabulary for each side")
+
+
+def _collect_labels(data: DataConfig, say: Say) -> list[str]:
+    """The labels of the training text, sorted. Raises `UserError` for invalid labels and for fewer than two."""
+    counts = Counter[str]()
+
+    def count(pair: Pair) -> None:
+        label = pair.target.strip()
+        fault = "" if label in counts else label_fault(label)
+        if fault:
+            raise UserError(f"{pair.place}: {fault}")
+        counts[label] += 1
+
+    count_pairs(data, count)
+    if fault := labels_fault(sorted(counts)):
+        raise UserError(f"{data.train[0].files[-1]}: {fault}: a line of it is a text, a tab, and the label of the text")
+    most = ", ".join(f"{label} {number:,}" for label, number in counts.most_common(10))
+    say(f"{len(counts):,} labels: {most}{' ...' if len(counts) > 10 else ''}")
+    return sorted(counts)
 
 
 def count_pairs(data: DataConfig, count: Callable[[Pair], None] = lambda pair: None) -> int:
@@ -257,17 +261,15 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
     for number, corpus in enumerate(config.data.train):
         name, made_of = f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
         if not keeps_stores(run, [name], corpus.files, made_of, say):
-            with StoreWriter(run / DATA / name, vocabulary_size=ids) as writer:
-                report = _write(config, corpus, encode, writer, say)
-                writer.close(made_of)
+            with new_store(run / DATA / name, made_of, vocabulary_size=ids) as columns:
+                report = _write(config, corpus, encode, columns, run / DATA / name, say)
             say(report)
         stores.append(open_store(run / DATA / name))
     return stores
 
 
-def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWriter, say: Say) -> str:
+def _write(config: RunConfig, corpus: Corpus, encode: Encode, columns: Columns, folder: Path, say: Say) -> str:
     """Write the pairs of a corpus that are not too long as tokens and as text; returns a summary of them."""
-    name, folder = " + ".join(corpus.files), writer.folder
     too_long = f"more than {config.batching.max_length} tokens, the end counted (batching.max_length)"
     # The end token of a side included, with room for the tags before each source.
     limit = config.batching.max_length - has_tags(config.data) - (corpus.tag == "bt") - bool(corpus.side_constraint)
@@ -277,21 +279,18 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, writer: StoreWrite
     ):
         report, longer = CleanReport(on_left_out=left_out.add), 0
         for group in chunks(cleaned(config.data, [corpus], report, skipped.add), GROUP):
-            sources, targets = encode(group)
-            fits = [max(len(source), len(target)) < limit for source, target in zip(sources, targets, strict=True)]
-            for pair in compress(group, (not fit for fit in fits)):
-                left_out.add(pair, too_long)
-                longer += 1
-            pairs = list(compress(group, fits))
-            writer.append(
-                list(compress(sources, fits)),
-                list(compress(targets, fits)),
-                [pair.source for pair in pairs],
-                [pair.target for pair in pairs],
-            )
+            rows = []
+            for pair, source, target in zip(group, *encode(group), strict=True):
+                if max(len(source), len(target)) < limit:
+                    rows.append((source, target, pair.source, pair.target))
+                else:
+                    left_out.add(pair, too_long)
+            longer += len(group) - len(rows)
+            add_pairs(columns, rows)
         report.kept -= longer
         lines = [report.summary(), f"  left out {longer:,}: {too_long}" * bool(longer)]
         summary = "\n".join(filter(None, (*lines, left_out.summary(), skipped.summary())))
+        name = " + ".join(corpus.files)
         if not report.kept:
             raise UserError(f"{name}: no pair is left to train on: {summary}")
     return f"{name}: {summary}"

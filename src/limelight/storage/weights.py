@@ -21,17 +21,14 @@ SCALE = ".scale"
 
 
 def compact(weights: Mapping[str, Tensor], form: str) -> dict[str, Tensor]:
-    """The weights in one of `FORMS`."""
-    if form == "fp32":
-        return dict(weights)
+    """The weights in one of `FORMS`. Matrices that are stored in int8 are not rounded again."""
     smaller: dict[str, Tensor] = {}
     for name, tensor in weights.items():
-        if tensor.ndim != 2:
-            smaller[name] = tensor
-        elif form == "bf16":
-            smaller[name] = tensor.bfloat16()
+        if form == "int8" and tensor.ndim == 2:
+            smaller[name], smaller[name + SCALE] = rows_of(tensor)
         else:
-            smaller[name], smaller[name + SCALE] = quantize_rows(tensor)
+            numbers = numbers_of(tensor)
+            smaller[name] = numbers.bfloat16() if form == "bf16" and tensor.ndim == 2 else numbers
     return smaller
 
 
@@ -69,9 +66,9 @@ def with_scales(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     return whole
 
 
-def expand(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
-    """The weights in fp32. Raises `UserError` as `with_scales` does."""
-    return {name: numbers_of(tensor) for name, tensor in with_scales(weights, where).items()}
+def read_numbers(path: Path) -> dict[str, Tensor]:
+    """The weights of a file in fp32. Raises `UserError` as `read_weights` and `with_scales` do."""
+    return {name: numbers_of(tensor) for name, tensor in with_scales(read_weights(path)[0], str(path)).items()}
 
 
 def numbers_of(tensor: Tensor) -> Tensor:

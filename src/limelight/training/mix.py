@@ -28,7 +28,7 @@ from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
 from limelight.storage.layout import BEST, WEIGHTS, find_start
-from limelight.storage.weights import expand, named_weights, put_weights, read_weights
+from limelight.storage.weights import named_weights, put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import write_best
 from limelight.training.run_state import Run
@@ -135,7 +135,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     """Save the chosen mean of the weights as the model of the run."""
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
     own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
-    of_parent = expand(read_weights(parent / WEIGHTS)[0], where=str(parent / WEIGHTS))
+    of_parent = read_numbers(parent / WEIGHTS)
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (of_parent, trained)]
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0

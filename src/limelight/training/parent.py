@@ -30,7 +30,7 @@ from limelight.parts import Difference, describe_differences, differences
 from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
-from limelight.storage.weights import expand, named_weights, put_weights, read_weights
+from limelight.storage.weights import named_weights, put_weights, read_numbers
 from limelight.text.labels import read_labels
 from limelight.untrusted import read_plain
 
@@ -121,7 +121,7 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) 
     Raises `UserError` if no weights fit, or one has another shape.
     """
     folder = find_start(begin_with, run)
-    theirs = expand(read_weights(folder / WEIGHTS)[0], where=str(folder / WEIGHTS))
+    theirs = read_numbers(folder / WEIGHTS)
     labels = folder / LABELS
     if isinstance(model, Classifier) and labels.is_file() and read_labels(labels) != model.labels:
         theirs = {name: tensor for name, tensor in theirs.items() if not name.startswith(HEAD)}

@@ -114,7 +114,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
 def _follow(folder: Path, group: Group) -> Progress:
     """Train together with the first process, which writes the configuration before its first `wait`. Writes nothing."""
     with settings_put_back(), StopRequest() as stop:
-        with stop.interruptible(nothing_to_save=True):
+        with stop.interruptible():
             group.wait()
             config = load_config(folder / CONFIG)
             if config.training.threads:
@@ -126,13 +126,13 @@ def _follow(folder: Path, group: Group) -> Progress:
 
 def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest, group: Group) -> Run:
     """The run, with all its files in its folder; from then on the other processes may join."""
-    with stop.interruptible(nothing_to_save=True):
+    with stop.interruptible():
         clear_leftovers(folder)
         if config.begin_with and not (folder / CONFIG).exists():
             for line in parent_warnings(config):
                 report.say(line)
         prepared = prepare_data(config, folder, report.say)
-        if isinstance(prepared, Prepared):
+        if isinstance(prepared, Prepared) and not prepared.labels:
             keep_detector(config, prepared.stores, folder, report.say)
         run = _set_up(config, folder, prepared, report, stop, group)
         # Written last: until it exists, other settings may be tried.

@@ -11,13 +11,13 @@ from limelight.evaluation.labels import score_labels
 from limelight.models.families import build_model
 from limelight.models.transformer import halves
 from limelight.pipelines.encoders import Classifier
-from limelight.preparation.plain_text import PreparedLabels, prepare_labels
+from limelight.preparation.pairs import Prepared, prepare
 from limelight.training.tasks.language import Labels
 from tests.training.readers import READING, label_run
 
 
-def task_of(config: RunConfig, folder: Path) -> tuple[Labels, halves.Classifier, PreparedLabels]:
-    prepared = prepare_labels(config, folder, lambda _: None)
+def task_of(config: RunConfig, folder: Path) -> tuple[Labels, halves.Classifier, Prepared]:
+    prepared = prepare(config, folder, lambda _: None)
     model = build_model(config.model, prepared.tokenizers, prepared.labels)
     assert isinstance(model, halves.Classifier)
     return Labels(config, prepared, model), model, prepared
@@ -26,12 +26,12 @@ def task_of(config: RunConfig, folder: Path) -> tuple[Labels, halves.Classifier,
 def test_figures_are_those_of_what_the_model_answers(tmp_path: Path, seed: int) -> None:
     task, model, prepared = task_of(label_run(tmp_path / "text"), tmp_path / "run")
     assert len(task.valid_batches) > 1
-    answers = Classifier(model, prepared.tokenizers.source).classify([pair.source for pair in prepared.valid])
-    truth = [prepared.labels.index(pair.target) for pair in prepared.valid]
+    answers = Classifier(model, prepared.tokenizers.source).classify([pair.source for pair in prepared.valid[0]])
+    truth = [prepared.labels.index(pair.target) for pair in prepared.valid[0]]
     scores = score_labels(prepared.labels, truth, [prepared.labels.index(each.label) for each in answers])
     loss = -sum(
         torch.tensor(each.probabilities[pair.target]).log().item()
-        for each, pair in zip(answers, prepared.valid, strict=True)
+        for each, pair in zip(answers, prepared.valid[0], strict=True)
     )
     seen = task.validate(model.train(), "fp32")
     assert seen.loss == pytest.approx(loss / len(answers), rel=1e-4)

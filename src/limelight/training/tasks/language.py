@@ -3,6 +3,7 @@ classification (texts with one label each).
 """
 
 import math
+from itertools import chain
 
 import numpy as np
 from torch.nn import functional
@@ -15,7 +16,8 @@ from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
 from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
 from limelight.models.transformer.halves import Classifier, MaskedModel
-from limelight.preparation.plain_text import PreparedLabels, PreparedText
+from limelight.preparation.pairs import Prepared
+from limelight.preparation.plain_text import PreparedText
 from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
@@ -90,11 +92,11 @@ class Labels(Task):
     Raises `UserError` if texts may be longer than the model permits.
     """
 
-    def __init__(self, config: RunConfig, prepared: PreparedLabels, model: Classifier) -> None:
+    def __init__(self, config: RunConfig, prepared: Prepared, model: Classifier) -> None:
         longest = longest_sequence(model)
         require_positions(config, longest)
         self.config, self.labels = config, prepared.labels
-        self.validates = bool(prepared.valid)
+        self.validates = any(prepared.valid)
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
         self.stream = LabelStream(
             [View(store, corpus.weight) for corpus, store in zip(config.data.train, prepared.stores, strict=True)],
@@ -121,12 +123,12 @@ class Labels(Task):
         return Validation(loss / len(truth), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
 
 
-def validation_batches(prepared: PreparedLabels, *, tokens: int, longest: int | None) -> list[Batch]:
+def validation_batches(prepared: Prepared, *, tokens: int, longest: int | None) -> list[Batch]:
     """All validation texts as batches, made once for a whole run.
 
     Raises `UserError` for a text with more tokens than the `longest` sequence that the model permits.
     """
-    pairs, tokenizer = prepared.valid, prepared.tokenizers.source
+    pairs, tokenizer = list(chain.from_iterable(prepared.valid)), prepared.tokenizers.source
     rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]
     if longest is not None:
         for pair, row in zip(pairs, rows, strict=True):
