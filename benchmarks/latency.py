@@ -2,12 +2,16 @@
 
     python -m benchmarks.latency
     python -m benchmarks.latency startup --model RUN
+    python -m benchmarks.latency loading --model RUN
 
 Warm is a loaded translator, asked for one sentence at a time; `CPU` is the time that the process computed. Cold is the
-wall-clock time of a process: with compiled loops on disk, with an empty cache of numba, and without numba. The peers
-of `startup` translate with the same weights, exported for them: import, load, translate once, greedily, and end.
+wall-clock time of a process: with compiled loops on disk, with an empty cache of numba, and without numba. The peers of
+`startup` translate with the same weights, exported for them: import, load, translate once, greedily, and end. `loading`
+has the CPU time and the memory of `limelight.load` in a process that has loaded and used the bundled model before, so
+that neither has the imports in it.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -21,7 +25,8 @@ from typing import Annotated
 import torch
 import typer
 
-from benchmarks.common import Figures, in_turn, medians, report, run, table
+from benchmarks.common import Figures, apart, in_turn, medians, report, run, table
+from benchmarks.memory import resident
 
 SENTENCE = "My sister drinks a cup of tea every evening."
 WARM = {"greedy": 1, "beam 5": 5}
@@ -99,6 +104,28 @@ def startup(
     report("startup", f"latency startup --model RUN --rounds {rounds}", shown, seconds=found)
 
 
+def loading(
+    model: Annotated[str, typer.Option(help="Run or model folder.")],
+    precision: Annotated[str, typer.Option(help="Precision of the search.")] = "int8",
+    rounds: Annotated[int, typer.Option(help="Processes, whose median is reported.", min=1)] = 5,
+    alone: Annotated[bool, typer.Option(hidden=True)] = False,
+) -> None:
+    """CPU time, with one thread, and memory of loading a model."""
+    if alone:
+        import limelight
+
+        torch.set_num_threads(1)
+        limelight.load(precision=precision).translate(SENTENCE, source_lang="en", target_lang="de")
+        began, before = time.process_time(), resident("VmRSS")
+        limelight.load(model, precision=precision)
+        print(json.dumps({"seconds": time.process_time() - began, "MiB": (resident("VmRSS") - before) / 1024}))
+        return
+    words = ["loading", "--model", model, "--precision", precision, "--alone"]
+    found = medians(in_turn({precision: None}, lambda _: apart("benchmarks.latency", *words), rounds))
+    shown = table(["precision", "CPU seconds", "MiB"], [(name, *figures.values()) for name, figures in found.items()])
+    report("loading", f"latency loading --model RUN --precision {precision}", shown, loading=found)
+
+
 def measure_warm(calls: int, threads: int) -> dict[str, Figures]:
     """Milliseconds of a call, by the clock of the wall and of the processor."""
     from limelight.pipelines.load import load_translator
@@ -126,4 +153,4 @@ def start(words: list[str], environment: dict[str, str] | None = None) -> Figure
 
 
 if __name__ == "__main__":
-    run(main, startup=startup)
+    run(main, startup=startup, loading=loading)

@@ -72,12 +72,12 @@ def measure(prepare: Callable[[], Callable[[int], object]], length: int) -> floa
     work(16)
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest mark begins anew
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     work(length)
-    return round((_resident("VmHWM") - before) / 1024, 1)
+    return round((resident("VmHWM") - before) / 1024, 1)
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
     """KiB of this process."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))

@@ -24,7 +24,7 @@ from benchmarks.robustness import (
 FOLDER = Path(common.__file__).parent
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py") if "\nif __name__" in path.read_text(encoding="utf-8"))
 COMMANDS = {
-    "attention": ["pictures"], "latency": ["startup"],
+    "attention": ["pictures"], "latency": ["startup", "loading"],
     "training": ["recipe"],
 }  # fmt: skip
 
