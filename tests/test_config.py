@@ -21,7 +21,6 @@ from limelight.config import (
     known_keys,
     load_config,
     override,
-    save_config,
 )
 from limelight.errors import UserError
 
@@ -75,7 +74,7 @@ def test_a_configuration_comes_back_from_yaml_as_it_was(config: RunConfig) -> No
 
 def test_a_file_holds_every_setting_and_is_enough_to_run_again(tmp_path: Path) -> None:
     config = override(RunConfig(), ["training.learning_rate=3e-4", "model.norm=pre", "tokens.vocabulary_size=777"])
-    save_config(config, tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     assert load_config(tmp_path / "config.yaml") == config
     stored = yaml.safe_load((tmp_path / "config.yaml").read_text(encoding="utf-8"))
     written = {f"{section}.{key}" for section, keys in stored.items() if isinstance(keys, dict) for key in keys}

@@ -10,6 +10,7 @@ import weakref
 
 import pytest
 
+from limelight import memory
 from limelight.memory import rare_collections
 
 WORK = """
@@ -59,9 +60,10 @@ class Cycle:
         self.itself = self
 
 
-def test_garbage_that_has_lived_long_is_collected_in_time() -> None:
+def test_garbage_that_has_lived_long_is_collected_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "COLLECT_SECONDS", 0.01)
     thresholds, threads = gc.get_threshold(), threading.active_count()
-    with rare_collections(seconds=0.01):
+    with rare_collections():
         gone = threading.Event()
         cycle = Cycle()
         weakref.finalize(cycle, gone.set)

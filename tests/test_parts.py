@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from limelight.errors import RunError, UserError
-from limelight.files import sync_file
-from limelight.parts import MANIFEST, Parts, describe_differences, differences, parts_of, require_new
+from limelight.files import require_new, sync_file
+from limelight.parts import MANIFEST, Parts, describe_differences, differences, parts_of
 from tests.forked import PROCESSES
 
 MADE_OF = {"text": "a", "search": {"beam": 4}}
@@ -119,12 +119,8 @@ def test_a_full_disk_is_reported_and_costs_nothing(tmp_path: Path, monkeypatch: 
 def test_an_output_that_exists_is_refused(tmp_path: Path) -> None:
     require_new(tmp_path / "a")
     (tmp_path / "b").touch()
-    for path, message in (
-        (tmp_path, "is a folder"),
-        (tmp_path / "b", "already exists"),
-        (Path("/dev/null"), "a device"),
-    ):
-        with pytest.raises(UserError, match=message):
+    for path in (tmp_path, tmp_path / "b", Path("/dev/null")):
+        with pytest.raises(UserError, match="exists already; give -o another name"):
             require_new(path)
 
 

@@ -73,6 +73,12 @@ def write_output(path: str | Path, content: bytes) -> None:
         raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
 
 
+def require_new(path: Path) -> None:
+    """Raise `UserError` if an output exists."""
+    if os.path.lexists(path):
+        raise UserError(f"{path}: exists already; give -o another name, or remove it first")
+
+
 def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
     """Let `fill` write a temporary file, sync it to disk, and rename it to `path`. An `OSError` names it.
 

@@ -61,9 +61,9 @@ def hold_memory_for_work() -> bool:
 
 
 @contextmanager
-def rare_collections(seconds: float = COLLECT_SECONDS) -> Iterator[None]:
-    """A context in which all objects are collected only every `seconds`, and those that exist on entry never. New
-    objects are collected as before.
+def rare_collections() -> Iterator[None]:
+    """A context in which all objects are collected only every `COLLECT_SECONDS`, and those that exist on entry never.
+    New objects are collected as before.
 
     For processes that answer requests: a long request would otherwise cause several collections of all objects, and
     each delays the other requests by up to half a second.
@@ -71,7 +71,7 @@ def rare_collections(seconds: float = COLLECT_SECONDS) -> Iterator[None]:
     thresholds, ended = gc.get_threshold(), threading.Event()
 
     def collect() -> None:
-        while not ended.wait(seconds):
+        while not ended.wait(COLLECT_SECONDS):
             gc.collect()
 
     gc.freeze()

@@ -146,13 +146,3 @@ class Parts:
 def parts_of(output: Path) -> Path:
     """The folder for the parts of an output."""
     return output.with_name(output.name + SUFFIX)
-
-
-def require_new(path: Path) -> None:
-    """Raise `UserError` if an output exists, or cannot be a file."""
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder; give -o the name of a file")
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is a pipe or a device, and a resumable output needs a file")
-    if path.exists():
-        raise UserError(f"{path}: already exists; give -o another name, or remove it")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from limelight.batching.drawing import Drawing, View, drawing_processes
+from limelight.batching.drawing import Drawing, View, drawing
 from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream
 from limelight.config import AugmentationConfig
@@ -110,5 +110,5 @@ def test_a_process_that_is_killed_ends_the_run_with_a_reason(views: list[View], 
 
 
 def test_an_error_in_a_process_reaches_the_caller(views: list[View], tokenizers: Tokenizers) -> None:
-    with drawing_processes(views, tokenizers, HOW, 1) as draw, pytest.raises(IndexError):
+    with drawing(views, tokenizers, HOW, 1) as draw, pytest.raises(IndexError):
         next(draw([(np.array([[7, 0]]), (1, 2))]))

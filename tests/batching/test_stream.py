@@ -15,6 +15,7 @@ import torch
 from limelight.batching.batch import Batch
 from limelight.batching.blocks import BlockStream
 from limelight.batching.drawing import Drawing, View
+from limelight.batching.ragged import Ragged
 from limelight.batching.store import TokenStore
 from limelight.batching.stream import BatchStream, Chunk, LabelStream, OneProcess, Position, Stream
 from limelight.config import AugmentationConfig
@@ -25,7 +26,7 @@ from tests.batching import test_masking
 from tests.batching.helpers import BEGINNING, LETTERS, Letters, epoch_of, same, store_of, taken, written
 
 RATES = dict.fromkeys(
-    AugmentationConfig().rates.keys() - {*ALIGNED, "figures"}, 0.3
+    AugmentationConfig().rates.keys() - {*ALIGNED, "figures", "formality"}, 0.3
 )  # `Letters` has no reserved tokens
 TEXT = np.arange(173, dtype="<u2")
 WEIGHTS = (2.0, 0.5, 1.5)
@@ -180,6 +181,6 @@ def test_an_error_in_the_thread_reaches_the_caller(stores: list[TokenStore]) -> 
         taken(broken, 1)
 
 
-def test_nothing_to_train_on(tmp_path: Path) -> None:
+def test_nothing_to_train_on() -> None:
     with pytest.raises(UserError, match="nothing to train on: no pair is left"):
-        BatchStream([View(store_of(tmp_path / "s", [], []))], LETTERS, tokens=40, seed=1)
+        BatchStream([View(TokenStore(*[Ragged.of([])] * 4))], LETTERS, tokens=40, seed=1)

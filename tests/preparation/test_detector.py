@@ -35,5 +35,6 @@ def test_a_run_takes_the_detector_of_the_model_it_begins_with(run: Path, tmp_pat
     corpus = Corpus(files=("a.tsv",), source="en", target="de")
     data = DataConfig(train=(corpus,), inherited=(("en", "de"), ("de", "en")))
     config = RunConfig(begin_with=str(run), data=data)
+    (tmp_path / "next" / DATA).mkdir(parents=True)
     keep_detector(config, [], tmp_path / "next", pytest.fail)
     assert (tmp_path / "next" / DATA / DETECTOR).read_bytes() == (run / DATA / DETECTOR).read_bytes()

@@ -79,8 +79,8 @@ def test_places_near_the_diagonal_are_preferred() -> None:
 def test_memory_is_bounded(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many meetings an even choice of the pairs is taken, and a pair that alone has too many is not."""
     seen: list[int] = []
-    in_blocks = lexicon.in_blocks
-    monkeypatch.setattr(lexicon, "in_blocks", lambda pairs: seen.append(len(pairs)) or in_blocks(pairs))
+    chunks = lexicon.chunks
+    monkeypatch.setattr(lexicon, "chunks", lambda pairs, *size: seen.append(len(pairs)) or chunks(pairs, *size))
     monkeypatch.setattr(lexicon, "MAX_COOCCURRENCES", 90)
     monkeypatch.setattr(lexicon, "BLOCK", 40)
     small, large = Pieces(np.array([3, 4]), np.array([5, 6, 7])), Pieces(np.arange(2, 11), np.arange(2, 12))

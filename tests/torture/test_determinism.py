@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from limelight.config import RunConfig, TransformerConfig, save_config
+from limelight.config import RunConfig, TransformerConfig, dump_config
 from tests.torture.conftest import Measured
 from tests.torture.processes import differences
 from tests.training.helpers import go, tiny_run, with_training
@@ -17,7 +17,7 @@ WIDE = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=128, heads=
 
 def train_alone(config: RunConfig, folder: Path, hash_seed: int) -> Path:
     """Train with the command line, in a fresh interpreter whose sets and dictionaries hash in their own way."""
-    save_config(config, folder.with_suffix(".yaml"))
+    folder.with_suffix(".yaml").write_text(dump_config(config), encoding="utf-8")
     command = ["train", "--config", str(folder.with_suffix(".yaml")), "--out", str(folder), "-q"]
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed)}
     subprocess.run([sys.executable, "-m", "limelight", *command], cwd=ROOT, env=environment, check=True, timeout=600)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.cli.app import run as command
-from limelight.config import TransformerConfig, save_config
+from limelight.config import TransformerConfig, dump_config
 from limelight.files import FORMER, PARTIAL
 from limelight.models.families import build_model
 from limelight.preparation import pairs, vocabulary
@@ -80,7 +80,7 @@ def attempt(folder: Path, trials: Sequence[Trial], tell: Callable[[Any], None]) 
 
 def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
     config = tiny_run(folder / "text", MODEL, max_steps=6, checkpoint_every=2, validate_every=3, accumulate=1)
-    save_config(config, folder / "run.yaml")
+    (folder / "run.yaml").write_text(dump_config(config), encoding="utf-8")
     disk = Disk(folder / "disk")
     whole = disk.folder / "whole"
     assert _train(folder / "run.yaml", whole) == (0, "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.cli.app import run as command
-from limelight.config import TransformerConfig, save_config
+from limelight.config import TransformerConfig, dump_config
 from limelight.training.checkpoints.checkpoint import find_damage
 from tests.torture.conftest import Measured
 from tests.torture.processes import Called, differences, megabytes, told_by
@@ -57,7 +57,7 @@ def test_memory_runs_out(full: bool, measured: Measured, tmp_path: Path) -> None
                           validate_every=2, accumulate=1)  # fmt: skip
         config = config.model_copy(update={"batching": config.batching.model_copy(update={"tokens": tokens})})
         folder.mkdir()
-        save_config(config, folder / "run.yaml")
+        (folder / "run.yaml").write_text(dump_config(config), encoding="utf-8")
         whole, base = folder / "whole", folder / "base"
         first = ["train", "--config", str(folder / "run.yaml"), "--out", str(whole), "--max-steps", "1"]
         assert told_by(command_within, first, None)[0] == 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from limelight.config import save_config
+from limelight.config import dump_config
 from limelight.signals import SIGNALS
 from limelight.training.checkpoints.checkpoint import find_damage
 from tests.torture.commands import IN_COMPILED_CODE, Command, Moment
@@ -103,7 +103,7 @@ class Workplace(NamedTuple):
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     folder = tmp_path_factory.mktemp("signals")
     config = tiny_run(folder, max_steps=24, checkpoint_every=3, validate_every=4, keep_checkpoints=2)
-    save_config(config, folder / "config.yaml")
+    (folder / "config.yaml").write_text(dump_config(config), encoding="utf-8")
     made = Workplace(folder, folder / "whole", random.Random())
     command = Command(made.train(made.whole), folder / "errors")
     assert command.end().code == 0, command.errors

@@ -3,7 +3,7 @@
 All functions are pure, so that rows can be drawn in any process.
 
 A process draws 50,000 to 100,000 tokens per second, a GPU trains on many times as many, and threads would share
-Python's lock: `drawing_processes` load tokenizers and map stores by themselves, without torch.
+Python's lock: the processes of `drawing` load tokenizers and map stores by themselves, without torch.
 """
 
 import tempfile
@@ -13,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,16 @@ class View(NamedTuple):
     languages: Languages = Languages("", "")
     alignment: AlignmentStore | None = None
     """Word alignments of the pairs, if the augmentations need them."""
+
+    @property
+    def pairs_per_epoch(self) -> int:
+        """All pairs as often as the integer part of the weight says, and a share of them for the rest."""
+        return int(self.weight) * len(self.store) + round(self.weight % 1 * len(self.store))
+
+    def rows_of_epoch(self, generator: np.random.Generator) -> np.ndarray:
+        """(pairs per epoch,) rows of the store: all of them several times, and random ones for the rest."""
+        rows, shuffled = np.arange(len(self.store)), generator.permutation(len(self.store))
+        return np.concatenate([np.tile(rows, int(self.weight)), shuffled])[: self.pairs_per_epoch]
 
 
 class DrawnRows(NamedTuple):
@@ -131,11 +142,14 @@ Draw = Callable[[Iterable[Part]], Iterator[DrawnRows]]
 
 
 @contextmanager
-def drawing_processes(views: Sequence[View], tokenizers: Tokenizers, how: Drawing, count: int) -> Iterator[Draw]:
-    """A context with a function that computes `varied_rows` of parts in `count` processes, in order.
+def drawing(views: Sequence[View], tokenizers: Tokenizers, how: Drawing, count: int) -> Iterator[Draw]:
+    """A context with a function that computes `varied_rows` of parts, in order: in `count` processes, or in this one.
 
     They end with the context, and with this process. The function raises `RunError` if one of them has ended.
     """
+    if not count:
+        yield partial(starmap, partial(varied_rows, views, tokenizers, how))
+        return
     with tempfile.TemporaryDirectory(prefix="limelight-") as folder:
         save_tokenizers(tokenizers, folder)
         pool = ProcessPoolExecutor(count, child.PROCESSES, _begin_drawing, (views, folder, how))

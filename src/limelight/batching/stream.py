@@ -10,24 +10,15 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice, starmap
+from functools import lru_cache, partial
+from itertools import count, islice, pairwise
 from threading import Event
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_batches, label_batch, make_batch
-from limelight.batching.drawing import (
-    Draw,
-    Drawing,
-    DrawnRows,
-    Part,
-    View,
-    drawing_processes,
-    stored_rows,
-    varied_rows,
-)
+from limelight.batching.drawing import Draw, Drawing, DrawnRows, Part, View, drawing, stored_rows
 from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
 from limelight.text.augmentation import ALIGNED, MARKING
@@ -119,12 +110,6 @@ class Stream(ABC):
         A process makes every `group.size`-th chunk, so all processes are at work, each on another chunk.
         """
         stopping = Event()
-
-        def places(at: Position) -> Iterator[Position]:
-            while True:
-                yield at
-                at = self._next_chunk(at)
-
         with self._drawing() as drawn:
 
             def draw(parts: Iterable[Part]) -> Iterator[DrawnRows]:
@@ -133,19 +118,24 @@ class Stream(ABC):
                         raise CancelledError
                     yield rows
 
-            own = islice(places(replace(position, batch=0)), group.rank, None, group.size)
-            with closing(ahead(group.exchange(self._make(chunk_start, draw) for chunk_start in own))) as chunks:
+            own = islice(self._starts(position), group.rank, None, group.size)
+            with closing(ahead(group.exchange(self._make(start, draw) for start in own))) as chunks:
                 try:
-                    for chunk in chunks:
-                        last = len(chunk.batches) - 1
-                        for number in range(position.batch, last + 1):
-                            current = replace(position, batch=number)
-                            sizes = int(chunk.positions[number]), int(chunk.target_tokens[number])
-                            after = self._next_chunk(current) if number == last else replace(current, batch=number + 1)
-                            yield PlannedBatch(*sizes, partial(self._batch, chunk, current)), after
-                        position = self._next_chunk(position)
+                    for (start, after), chunk in zip(pairwise(self._starts(position)), chunks, strict=True):
+                        sizes = list(zip(chunk.positions.tolist(), chunk.target_tokens.tolist(), strict=True))
+                        for number in range(position.batch, len(sizes)):
+                            current = replace(start, batch=number)
+                            is_last = number + 1 == len(sizes)
+                            plan = PlannedBatch(*sizes[number], partial(self._batch, chunk, current))
+                            yield plan, after if is_last else replace(start, batch=number + 1)
+                        position = after
                 finally:
                     stopping.set()
+
+    def _starts(self, position: Position) -> Iterator[Position]:
+        """The beginnings of all chunks, from the one with `position` on."""
+        for number in count(position.epoch * self.chunks + position.chunk):
+            yield Position(*divmod(number, self.chunks))
 
     def epoch(self) -> Generator[Batch]:
         """The batches of the first epoch."""
@@ -154,10 +144,6 @@ class Stream(ABC):
                 yield plan.make()
                 if after.epoch:
                     return
-
-    def _next_chunk(self, position: Position) -> Position:
-        more = position.chunk + 1 < self.chunks
-        return Position(position.epoch, position.chunk + 1) if more else Position(position.epoch + 1)
 
 
 def ahead(items: Iterator[T]) -> Generator[T]:
@@ -199,15 +185,9 @@ class BatchStream(Stream):
     ) -> None:
         self.views, self.tokenizers, self.drawing = list(views), tokenizers, drawing or Drawing()
         self.tokens, self.seed, self.chunk_pairs, self.processes = tokens, seed, chunk_pairs, processes
-        pairs, self.copies = 0, list[tuple[int, int]]()
-        """How often an epoch has all pairs of each corpus, and the number of further pairs."""
-        for view in views:
-            copies, rest = divmod(view.weight, 1)
-            self.copies.append((int(copies), round(rest * len(view.store))))
-            pairs += self.copies[-1][0] * len(view.store) + self.copies[-1][1]
-        self.chunks = -(-pairs // chunk_pairs)
-        self._shuffled = -1, np.empty((0, 2), np.int64)
-        if not pairs:
+        self.chunks = -(-sum(view.pairs_per_epoch for view in views) // chunk_pairs)
+        self._rows_of = lru_cache(maxsize=1)(self._shuffled_rows)
+        if not self.chunks:
             raise UserError(
                 "there is nothing to train on: no pair is left after reading, cleaning and weighting "
                 f"{', '.join(map(str, {view.weight for view in views}))}"
@@ -233,39 +213,25 @@ class BatchStream(Stream):
         )
 
     def _drawing(self) -> AbstractContextManager[Draw]:
-        if self.processes and self.drawing.varies:
-            return drawing_processes(self.views, self.tokenizers, self.drawing, self.processes)
-        draw = partial(varied_rows, self.views, self.tokenizers, self.drawing)
-        return nullcontext(lambda parts: starmap(draw, parts))
+        return drawing(self.views, self.tokenizers, self.drawing, self.processes if self.drawing.varies else 0)
 
     def _make(self, position: Position, draw: Draw) -> Chunk:
-        rows = self._rows_at(position)
+        rows = self._rows_of(position.epoch)[position.chunk * self.chunk_pairs :][: self.chunk_pairs]
         generator = np.random.default_rng([self.seed, position.epoch, position.chunk + 1])
-        varies = self.drawing.varies
-        parts = draw(self._parts(rows, generator)) if varies else [stored_rows(self.views, rows)]
+        parts = draw(_parts(rows, generator)) if self.drawing.varies else [stored_rows(self.views, rows)]
         drawn = DrawnRows(*map(Ragged.joined, zip(*parts, strict=True)))
         lengths = [side.lengths() + 1 for side in drawn]
         target_tokens = lengths[1] - 1 + self.target_ends
         return cut_chunk(lengths, target_tokens, drawn, tokens=self.tokens, generator=generator)
 
-    def _rows_at(self, position: Position) -> np.ndarray:
-        """(pairs, 2) view and row of each pair of a chunk. An epoch is shuffled once for all its chunks, as this takes
-        seconds for millions of pairs: whole copies for the integer part of a weight, a random part for the rest."""
-        if self._shuffled[0] != position.epoch:
-            generator = np.random.default_rng([self.seed, position.epoch])
-            parts = []
-            for number, (view, (copies, rest)) in enumerate(zip(self.views, self.copies, strict=True)):
-                drawn = generator.permutation(len(view.store))[:rest]
-                rows = np.concatenate([np.tile(np.arange(len(view.store)), copies), drawn])
-                parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
-            self._shuffled = position.epoch, generator.permutation(np.concatenate(parts).astype(np.int64))
-        first = position.chunk * self.chunk_pairs
-        return self._shuffled[1][first : first + self.chunk_pairs]
-
-    def _parts(self, rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
-        """The rows of a chunk in parts that are varied together, with their seeds."""
-        for first in range(0, len(rows), DRAWN_PAIRS):
-            yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(2))
+    def _shuffled_rows(self, epoch: int) -> np.ndarray:
+        """(pairs, 2) view and row of each pair of an epoch. An epoch is shuffled once for all its chunks, as this takes
+        seconds for millions of pairs."""
+        generator, parts = np.random.default_rng([self.seed, epoch]), list[np.ndarray]()
+        for number, view in enumerate(self.views):
+            rows = view.rows_of_epoch(generator)
+            parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
+        return generator.permutation(np.concatenate(parts).astype(np.int64))
 
     def _batch(self, chunk: Chunk, position: Position) -> Batch:
         padding = self.tokenizers.target.padding
@@ -276,6 +242,12 @@ class BatchStream(Stream):
             source_padding=self.tokenizers.source.padding,
             target_padding=padding,
         )
+
+
+def _parts(rows: np.ndarray, generator: np.random.Generator) -> Iterator[Part]:
+    """The rows of a chunk in parts that are varied together, with their seeds."""
+    for first in range(0, len(rows), DRAWN_PAIRS):
+        yield rows[first : first + DRAWN_PAIRS], tuple(int(generator.integers(2**31)) for _ in range(2))
 
 
 class LabelStream(BatchStream):

@@ -262,7 +262,7 @@ def _pairs(files: list[str], parent: RunConfig, languages: tuple[str, str], opti
     from limelight.config import UNNAMED, directions_of, find_direction
 
     pairs, directions = corpora(files, *languages, option), directions_of(parent.data)
-    if len(directions) > 1 and any(corpus.source == UNNAMED["source"] for corpus in pairs):
+    if len(directions) > 1 and any(corpus.source == UNNAMED.source for corpus in pairs):
         direction = find_direction(directions, *languages)
         assert direction is not None  # each of several directions is named
         pairs = corpora(files, *direction, option)

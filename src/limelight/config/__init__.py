@@ -18,7 +18,7 @@ from limelight.config.directions import (
     sides_of,
     trained_directions,
 )
-from limelight.config.files import config_from, dump_config, known_keys, load_config, override, save_config
+from limelight.config.files import config_from, dump_config, known_keys, load_config, override
 from limelight.config.models import (
     DecoderOnlyConfig,
     EncoderOnlyConfig,
@@ -70,7 +70,6 @@ __all__ = [
     "override",
     "require_not_reversed",
     "require_one_direction",
-    "save_config",
     "sides_of",
     "trained_directions",
 ]

@@ -13,9 +13,6 @@ from typing import NamedTuple
 from limelight.config.run import Corpus, DataConfig
 from limelight.errors import UserError
 
-UNNAMED = {side: Corpus.model_fields[side].default for side in ("source", "target")}
-"""The name of a side whose language is not given."""
-
 
 class Direction(NamedTuple):
     """A source language and a target language."""
@@ -28,19 +25,25 @@ class Direction(NamedTuple):
         """The opposite direction."""
         return Direction(self.target, self.source)
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language; empty if they are not named."""
+        source, target = ("" if name == unnamed else name for name, unnamed in zip(self, UNNAMED, strict=True))
+        return source, target
+
     def __str__(self) -> str:
         return f"{self.source}-{self.target}"
+
+
+UNNAMED = Direction(*(Corpus.model_fields[side].default for side in ("source", "target")))
+"""The direction of a corpus whose languages are not given."""
 
 
 def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
     """Source and target language of a corpus, or `otherwise` if the corpus does not name them; empty if
     neither does."""
-    own, others = (corpus.source, corpus.target), otherwise or UNNAMED.values()
-    source, target = (
-        next((name for name in names if name != unnamed), "")
-        for *names, unnamed in zip(own, others, UNNAMED.values(), strict=True)
-    )
-    return source, target
+    (source, target), others = direction_of(corpus).languages, (otherwise or UNNAMED).languages
+    return source or others[0], target or others[1]
 
 
 def sides_of(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
@@ -84,7 +87,7 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
 
     Raises `UserError` that lists the directions if none or more than one matches.
     """
-    known = [direction for direction in directions if _named(direction)]
+    known = [direction for direction in directions if all(direction.languages)]
     if not known and len(directions) <= 1 and not (source or target):
         return None
     fitting = fitting_directions(directions, source, target)
@@ -115,7 +118,7 @@ def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
 
     If there are several such languages, it is English, or else the first in the order of the directions.
     """
-    named = [direction for direction in directions if _named(direction)]
+    named = [direction for direction in directions if all(direction.languages)]
     pivots: dict[Direction, str] = {}
     for first in named:
         for second in named:
@@ -144,8 +147,8 @@ def _fitting(directions: tuple[Direction, ...], source: str, target: str) -> tup
     return tuple(
         direction
         for direction in directions
-        if _named(direction)
-        if (not source or same_language(source, direction.source))
+        if all(direction.languages)
+        and (not source or same_language(source, direction.source))
         and (not target or same_language(target, direction.target))
     )
 
@@ -155,12 +158,13 @@ def check_directions(data: DataConfig) -> None:
 
     A run of several directions must name the languages of every corpus, and may validate only on its own directions.
     """
-    if not data.both_directions and not data.inherited and _is_one(data.train):
+    named = {direction_of(corpus) for corpus in data.train if all(direction_of(corpus).languages)}
+    if not data.both_directions and not data.inherited and len(named) <= 1:
         require_one_direction((*data.train, *data.valid))
         return
     kept = Direction(*data.inherited[0]) if data.inherited else Direction("en", "de")
     for corpus in (*data.train, *data.valid):
-        if not _named(direction_of(corpus)):
+        if not all(direction_of(corpus).languages):
             raise UserError(
                 f"{_files(corpus)}: a model of several directions needs the languages of every corpus; write them "
                 f"before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
@@ -175,15 +179,6 @@ def check_directions(data: DataConfig) -> None:
                 f"{_files(corpus)}: validation text for {direction_of(corpus)}, which is not a direction of this run: "
                 f"{listed}"
             )
-
-
-def _is_one(corpora: Sequence[Corpus]) -> bool:
-    """Whether at most one direction is named."""
-    return len({direction_of(corpus) for corpus in corpora if _named(direction_of(corpus))}) <= 1
-
-
-def _named(direction: Direction) -> bool:
-    return direction.source != UNNAMED["source"] and direction.target != UNNAMED["target"]
 
 
 _FORM = re.compile(r"[@_-](formal|informal)$", re.IGNORECASE)

@@ -56,11 +56,6 @@ def load_config(path: str | Path) -> RunConfig:
     return config_from(values, where=str(path))
 
 
-def save_config(config: RunConfig, path: str | Path) -> None:
-    """Write the configuration as YAML; `load_config` reads it back."""
-    Path(path).write_text(dump_config(config), encoding="utf-8")
-
-
 def dump_config(config: RunConfig) -> str:
     """The configuration as YAML with all settings, and with the plugins that they need, if any."""
     plugins = plugins_of(config.model)

@@ -19,9 +19,9 @@ from typing import Any
 from limelight.corpus.shards import RESERVED, RESULT, Item, Shard
 from limelight.corpus.worker import Done, Outcome
 from limelight.errors import RunError, UserError
-from limelight.files import as_json, fill_file, remove, sha256, write_whole, writing
+from limelight.files import as_json, fill_file, remove, require_new, sha256, write_whole, writing
 from limelight.formats.opening import compress
-from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of, require_new
+from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of
 from limelight.text.pair import BadLine
 
 FORMAT = 5
@@ -57,7 +57,7 @@ class Output:
         return values
 
     def open(self) -> Parts:
-        """The parts that exist, for more. Raises `UserError` if another file has the name of the output."""
+        """The parts that exist, for more. Raises `UserError` if the output exists."""
         require_new(self.path)
         return Parts(self._parts, self._made_of)
 

@@ -51,7 +51,7 @@ class Comparison(Figures):
     names: tuple[str, str]
     differences: tuple[Difference, ...]
     sentences: tuple[Sentence, ...]
-    """Those that differ most."""
+    """The sentences that differ most."""
     provenance: Mapping[str, Any]
 
     def score_rows(self) -> list[tuple[str, ...]]:

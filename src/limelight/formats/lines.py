@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import codecs
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedIOBase
 from itertools import zip_longest
 from pathlib import Path
@@ -217,13 +217,18 @@ def read_live(stream: BufferedIOBase, name: str) -> Iterator[str | None]:
         raise item
 
 
-def chunks(lines: Iterable[Item | None], size: int) -> Iterator[list[Item]]:
-    """At most `size` items, such as lines, at a time, fewer where the input pauses (`None`) and at its end."""
-    chunk = list[Item]()
-    for line in lines:
-        chunk += [] if line is None else [line]
-        if chunk and (line is None or len(chunk) == size):
+def chunks(
+    items: Iterable[Item | None], size: int, weigh: Callable[[Item], int] = lambda item: 1
+) -> Iterator[list[Item]]:
+    """Items, such as lines, of a total weight of `size` at a time, fewer where the input pauses (`None`) and at its
+    end."""
+    chunk, total = list[Item](), 0
+    for item in items:
+        if item is not None:
+            chunk.append(item)
+            total += weigh(item)
+        if chunk and (item is None or total >= size):
             yield chunk
-            chunk = []
+            chunk, total = [], 0
     if chunk:
         yield chunk

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from limelight import __version__
-from limelight.config import UNNAMED, TransformerConfig, directions_of, has_tags
+from limelight.config import TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.files import fill_file, writing
+from limelight.files import fill_file, require_new, writing
 from limelight.interop.ctranslate2_reader import ARGOS_MODEL, CONFIG, METADATA, MODEL
-from limelight.interop.folders import NOTHING_LEFT, exported_card, require_new, write_new
+from limelight.interop.folders import NOTHING_LEFT, exported_card, write_new
 from limelight.interop.names import CTRANSLATE2, lacking, names_in, refuse, to_theirs
 from limelight.interop.vocabularies import refused_tokenizers, sentencepiece_of, write_sentencepiece
 from limelight.layers.embedding import sinusoids
@@ -141,7 +141,7 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
     be written, and then nothing is left there.
     """
     require_new(path)
-    directions = [direction for direction in directions_of(stored.config.data) if direction.source != UNNAMED["source"]]
+    directions = [direction for direction in directions_of(stored.config.data) if direction.languages[0]]
     reasons = [*refused_tokenizers(stored.tokenizers)]
     models = {sentencepiece_of(tokenizer) for tokenizer in stored.tokenizers} if not reasons else set()
     if len(models) > 1:

@@ -1,7 +1,6 @@
 """Model folders: their cards, what readers of other formats return, and export to our own smaller formats."""
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from torch import Tensor
 from limelight import __version__
 from limelight.config import Direction, RunConfig, TransformerConfig, config_from, dump_config
 from limelight.errors import UserError
-from limelight.files import write_folder, writing
+from limelight.files import require_new, write_folder, writing
 from limelight.interop.files import read
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
@@ -57,12 +56,6 @@ _USE = (
 def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write an object as indented JSON."""
     path.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-
-
-def require_new(folder: Path) -> None:
-    """Raise `UserError` if the path exists."""
-    if os.path.lexists(folder):
-        raise UserError(f"{folder}: exists already; give -o another name, or remove it first")
 
 
 def write_new(folder: Path, fill: Callable[[Path], None]) -> None:

@@ -20,8 +20,9 @@ from torch.nn import functional
 
 from limelight.config import Direction, TransformerConfig, has_tags
 from limelight.errors import UserError, shown
+from limelight.files import require_new
 from limelight.interop.files import read_json
-from limelight.interop.folders import Imported, exported_card, read_card, require_new, write_json, write_new
+from limelight.interop.folders import Imported, exported_card, read_card, write_json, write_new
 from limelight.interop.names import (
     HUGGINGFACE,
     OUTPUT,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from limelight.config import Direction
 from limelight.errors import UserError
+from limelight.files import require_new
 from limelight.interop.ctranslate2_reader import METADATA, read_argos, read_ctranslate2
 from limelight.interop.files import unpacked
-from limelight.interop.folders import Imported, require_new, write_imported
+from limelight.interop.folders import Imported, write_imported
 from limelight.interop.huggingface import read_huggingface
 from limelight.interop.marian import read_marian
 from limelight.storage.foreign import recognize

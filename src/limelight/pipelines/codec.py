@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from limelight.config import (
-    UNNAMED,
     DecodingConfig,
     Direction,
     find_connection,
@@ -347,8 +346,7 @@ class Codec:
 
 def names_of(direction: Direction | None) -> tuple[str, str]:
     """The languages of a direction; empty if they have no names."""
-    source, target = direction or ("", "")
-    return ("" if source == UNNAMED["source"] else source), ("" if target == UNNAMED["target"] else target)
+    return direction.languages if direction else ("", "")
 
 
 def known(source: str, text: str, direction: Direction | None) -> Translation:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from limelight.config import UNNAMED, DecodingConfig, Direction
+from limelight.config import DecodingConfig, Direction
 from limelight.config.directions import split_form
 from limelight.decoding.constraints import Phrase
 from limelight.decoding.request import SearchOptions, SearchSettings, search_settings
@@ -147,7 +147,7 @@ def is_between_languages(direction: Direction | None) -> bool:
     if direction is None:
         return False
     source, target = map(normal_code, direction)
-    return source != target and source != UNNAMED["source"] and target != UNNAMED["target"]
+    return source != target and all(direction.languages)
 
 
 def _protectors(protect: bool | Sequence[str | Protector] | None, *, default: bool) -> tuple[Protector, ...] | None:

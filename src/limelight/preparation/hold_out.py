@@ -89,24 +89,20 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     )
 
 
-def held_out_texts(data: DataConfig) -> frozenset[int]:
-    """The hashes of all held-out texts of a run, for `is_held_out`; empty if there are none.
+def held_out_filter(data: DataConfig) -> Callable[[Pair], bool] | None:
+    """Whether a side of a pair is one of the held-out texts of a run; None if there are none.
 
     Raises `UserError` if the files are missing.
     """
     if not data.hold_out:
-        return frozenset()
+        return None
     folder = Path(data.valid[0].files[0]).parent
     files = sorted(folder.glob("*.tsv"))
     if not files:
         raise UserError(f"{folder}: the held-out text of this run is gone; restore it, or begin another run")
     pairs = (pair for file in files for pair in read_pairs([file]))
-    return frozenset(text_hash(text) for pair in pairs for text in (pair.source, pair.target))
-
-
-def is_held_out(pair: Pair, texts: frozenset[int]) -> bool:
-    """Whether a side of a pair is one of the held-out texts."""
-    return bool(texts) and (text_hash(pair.source) in texts or text_hash(pair.target) in texts)
+    texts = {text_hash(text) for pair in pairs for text in (pair.source, pair.target)}
+    return lambda pair: text_hash(pair.source) in texts or text_hash(pair.target) in texts
 
 
 def _directions(data: DataConfig) -> list[Direction]:

@@ -4,7 +4,12 @@ them, whatever has become of its files."""
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import astuple
+from itertools import starmap
 from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel
 
 from limelight.batching.store import DESCRIPTION, store_matches
 from limelight.config import Corpus, RunConfig, known_languages
@@ -15,7 +20,6 @@ from limelight.text.pair import Pair
 from limelight.text.words import words_of
 
 DATA = "data"
-VERSION = 1
 MAX_SENTENCES = 40
 """Maximum number of validation sentences of a language that the page offers."""
 Say = Callable[[str], None]
@@ -60,27 +64,35 @@ def keeps_stores(run: Path, names: Sequence[str], files: Sequence[str], made_of:
     return True
 
 
+class _Kept(BaseModel):
+    """Validation pairs with their positions."""
+
+    version: Literal[1] = 1
+    fingerprint: str
+    """What the pairs were made of."""
+    pairs: list[tuple[str, str, str, int]]
+    """The fields of `Pair`."""
+
+
 def keep_pairs(run: Path, name: str, pairs: Sequence[Pair], made_of: str) -> None:
     """Write validation pairs with their positions."""
-    rows = [[pair.source, pair.target, pair.file, pair.line] for pair in pairs]
     path = _pairs_file(run, name)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, json.dumps({"version": VERSION, "fingerprint": made_of, "pairs": rows}))
+    write_whole(path, _Kept(fingerprint=made_of, pairs=list(map(astuple, pairs))).model_dump_json())
 
 
 def kept_pairs(run: Path, name: str) -> list[Pair]:
     """The pairs as stored by `keep_pairs`. Raises `RunError` if the file is damaged."""
-    return _read(run, name)[0]
+    return list(starmap(Pair, _read(run, name).pairs))
 
 
 def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say: Say) -> list[Pair] | None:
     """The validation pairs of a run that has begun; None for another one."""
     if not (is_resumed(run) and keeps(run, name)):
         return None
-    pairs, former = _read(run, name)
-    if former != made_of:
+    if _read(run, name).fingerprint != made_of:
         _say_changed(files, say)
-    return pairs
+    return kept_pairs(run, name)
 
 
 def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list[str]]:
@@ -97,19 +109,13 @@ def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list
     return by_language
 
 
-def _read(run: Path, name: str) -> tuple[list[Pair], str]:
-    """The pairs, and what they were made of."""
+def _read(run: Path, name: str) -> _Kept:
     path = _pairs_file(run, name)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["version"] != VERSION:
-            raise ValueError(f"version {content['version']}")
-        pairs = [
-            Pair(str(source), str(target), str(file), int(line)) for source, target, file, line in content["pairs"]
-        ]
-        return pairs, str(content["fingerprint"])
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        raise RunError(f"{path}: not validation pairs of a run ({error}); delete it; it is created again") from None
+        return _Kept.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        fault = str(error).partition("\n")[0]
+        raise RunError(f"{path}: not validation pairs of a run ({fault}); delete it; it is created again") from None
 
 
 def _pairs_file(run: Path, name: str) -> Path:

@@ -22,6 +22,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from limelight.formats.lines import chunks
+
 Ids = npt.NDArray[np.integer]
 Item = TypeVar("Item")
 
@@ -75,7 +77,7 @@ class Lexicon(NamedTuple):
 
     def best_sources(self, pairs: Iterable[Pieces], diagonal: float) -> Iterator[list[int]]:
         """For each target token of each pair the position of its most probable source token, -1 for none."""
-        for block in in_blocks(pairs):
+        for block in chunks(pairs, BLOCK, _meetings):
             keys, widths, preferences = meet(block, self.nothing, self.classes, diagonal)
             unique, inverse = np.unique(keys, return_inverse=True)
             scores = self.of(unique)[inverse] * preferences
@@ -135,7 +137,7 @@ def learn_lexicon(
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
     chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
     blocks, keys_of_blocks = list[Meetings](), list[Ids]([np.zeros(0, dtype=np.int64)])
-    for block_of_pairs in in_blocks(chosen):
+    for block_of_pairs in chunks(chosen, BLOCK, _meetings):
         met = meet(block_of_pairs, nothing, classes, diagonal)
         unique, entries = np.unique(met.keys, return_inverse=True)
         keys_of_blocks.append(unique)
@@ -210,20 +212,6 @@ def meet(pairs: Sequence[Pieces], nothing: int, classes: int, diagonal: float = 
 def _counted(lengths: Ids) -> Ids:
     """0, 1, ... for each of the lengths, concatenated."""
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-
-
-def in_blocks(pairs: Iterable[Pieces]) -> Iterator[list[Pieces]]:
-    """Group pairs into blocks of about `BLOCK` co-occurrences."""
-    block: list[Pieces] = []
-    meetings = 0
-    for pair in pairs:
-        block.append(pair)
-        meetings += _meetings(pair)
-        if meetings >= BLOCK:
-            yield block
-            block, meetings = [], 0
-    if block:
-        yield block
 
 
 def _shares(block: Meetings, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

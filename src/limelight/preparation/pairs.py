@@ -17,7 +17,7 @@ from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
-from limelight.preparation.hold_out import held_out_texts, is_held_out, overlap_warning
+from limelight.preparation.hold_out import held_out_filter, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
@@ -46,7 +46,7 @@ def cleaned(
     on_bad_line: OnBadLine = silently,
 ) -> Iterator[Pair]:
     """All pairs that are suitable for training."""
-    texts = held_out_texts(data)
+    is_held_out = held_out_filter(data)
     for corpus in corpora:
         yield from clean(
             _read(corpus, data, on_bad_line),
@@ -55,7 +55,7 @@ def cleaned(
             max_length_ratio=data.max_length_ratio,
             drop_duplicates=data.drop_duplicates,
             drop_identical=data.drop_identical,
-            is_held_out=partial(is_held_out, texts=texts) if texts else None,
+            is_held_out=is_held_out,
         )
 
 

@@ -1,15 +1,17 @@
 """From plain text to training data: a vocabulary and files of tokens."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 
 from limelight.batching.store import NO_TEXT, TextStore, add_text, new_store, open_text_store
 from limelight.config import RunConfig
 from limelight.errors import UserError
+from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.formats.running_text import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.preparation.kept import DATA, Say, fingerprint, keeps_stores
@@ -119,7 +121,7 @@ def _write(
     data, tokenizer = config.data, tokenizers.target
     with SkipReport(folders[0].with_name("text-skipped.txt"), say) as skipped, ExitStack() as stack:
         stores = [stack.enter_context(new_store(folder, made_of, vocabulary_size=tokenizer.size)) for folder in folders]
-        for group in _grouped(text.parts(skipped.add)):
+        for group in chunks(text.parts(skipped.add), PART, attrgetter("characters")):
             rows = encode_texts(tokenizer, [part.text for part in group])
             for part, ids in zip(group, rows, strict=True):
                 sizes = {"characters": part.characters, "utf8_bytes": part.utf8_bytes}
@@ -140,16 +142,3 @@ def _write(
         say(f"left out {blank:,}: documents of nothing but white space")
     if skipped.total:
         say(skipped.summary())
-
-
-def _grouped(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Groups of parts that are encoded together, of at least `PART` characters."""
-    group: list[Part] = []
-    size = 0
-    for part in parts:
-        group.append(part)
-        size += part.characters
-        if size >= PART:
-            yield group
-            group, size = [], 0
-    yield group

@@ -6,12 +6,13 @@ training and validation text of a run, or the general text of a fine-tuned model
 is needed later. Pairs are chosen by a hash of their source or by a fixed seed: equal starts choose the same ones.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import starmap
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from pydantic import BaseModel
 
 from limelight.batching.store import open_store
 from limelight.config import (
@@ -38,7 +39,6 @@ from limelight.text.pair import Pair
 GENERAL = "general"
 """The folder with the general text, in a run and in a model that `limelight learn` writes."""
 ABOUT = "about.json"
-FORMAT = 1
 REPLAY = "replay"
 """The tag of a corpus that is replayed."""
 ROLES = ("train", "valid", "test")
@@ -61,8 +61,18 @@ MIN_HELD_OUT, MAX_HELD_OUT = 10, 250
 
 Text = dict[Direction, list[Pair]]
 """The pairs of each direction."""
+Part = tuple[Direction, Iterable[Pair], bool]
+"""A direction, its pairs, and whether they are also for the opposite direction."""
 GeneralText = dict[Direction, dict[str, list[Pair]]]
 """For each direction the pairs of each role."""
+
+
+class _About(BaseModel):
+    """The content of `about.json`."""
+
+    format: Literal[1] = 1
+    origin: str = ""
+    directions: list[Direction]
 
 
 def plan_replay(config: RunConfig, run: Path) -> RunConfig:
@@ -134,8 +144,7 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
         for direction, roles in general.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _name(role, direction), pairs)
-        about = {"format": FORMAT, "from": origin, "directions": [list(direction) for direction in general]}
-        (partial / ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        (partial / ABOUT).write_text(_About(origin=origin, directions=list(general)).model_dump_json(), "utf-8")
 
     write_folder(run / GENERAL, fill)
     counts = {role: sum(len(roles[role]) for roles in general.values()) for role in ROLES}
@@ -153,12 +162,9 @@ def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
     if not (run / GENERAL / ABOUT).is_file():
         return {}
     try:
-        about = json.loads((run / GENERAL / ABOUT).read_text(encoding="utf-8"))
-        if about["format"] != FORMAT:
-            raise ValueError(f"format {about['format']}")
-        directions = [Direction(str(source), str(target)) for source, target in about["directions"]]
-        return {direction: list(read_pairs([run / GENERAL / _name(role, direction)])) for direction in directions}
-    except (OSError, ValueError, LookupError, TypeError, UserError) as error:
+        about = _About.model_validate_json((run / GENERAL / ABOUT).read_bytes())
+        return {direction: list(read_pairs([run / GENERAL / _name(role, direction)])) for direction in about.directions}
+    except (OSError, ValueError) as error:
         raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
 
 
@@ -172,8 +178,7 @@ def _continues(config: RunConfig, new: tuple[Corpus, ...]) -> bool:
 
 def _is_only(direction: Direction, directions: tuple[Direction, ...]) -> bool:
     """Whether a direction is the only one of a model, as far as both are named."""
-    unnamed = Direction(**UNNAMED)
-    return direction == unnamed or directions in ((), (unnamed,), (direction,))
+    return direction == UNNAMED or directions in ((), (UNNAMED,), (direction,))
 
 
 def _name(role: str, direction: Direction) -> str:
@@ -192,19 +197,25 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
         folder = model
     wanted = min(MAX_REPLAYED, max(MIN_REPLAYED, round(config.data.replay * count)))
     if config.data.general:
-        general = _by_role(_of_named_files(config, directions_of(parent.data), wanted), {}, wanted)
+        text, unseen = _by_direction(_of_named_files(config, directions_of(parent.data), wanted)), Text()
+        for direction, pairs in text.items():
+            if len(pairs) < MIN_PAIRS:
+                raise UserError(
+                    f"--general: {len(pairs):,} usable pairs for {direction}; give at least {MIN_PAIRS}, better some "
+                    "thousands"
+                )
     else:
-        text = _of_training_text(parent, folder, wanted) or read_general(folder, "train")
-        general = _by_role(text, _unseen(parent, folder), wanted)
+        text = _by_direction(_of_training_text(parent, folder, wanted)) or read_general(folder, "train")
+        unseen = _by_direction(_of_validation_text(parent, folder))
+    general = _by_role(text, unseen, wanted)
     if has_tags(parent.data):
         return general
     [direction] = trained_directions(config.data.model_copy(update={"train": _new_corpora(config)}))
     return dict(zip([direction], general.values(), strict=False))
 
 
-def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Text:
+def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Iterator[Part]:
     """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
-    text: Text = {}
     for corpus in config.data.general:
         direction = direction_of(corpus)
         if len(directions) == 1 and _is_only(direction, directions):
@@ -215,50 +226,39 @@ def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
         pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
-        chosen = first_by_hash(_usable(pairs), wanted + 4 * MEASURED)
-        _add(text, chosen, direction, both=direction.reversed in directions)
-    for direction, of_direction in text.items():
-        if len(of_direction) < MIN_PAIRS:
-            raise UserError(
-                f"--general: {len(of_direction):,} usable pairs for {direction}; give at least {MIN_PAIRS}, better "
-                "some thousands"
-            )
-    return text
+        yield direction, first_by_hash(_usable(pairs), wanted + 4 * MEASURED), direction.reversed in directions
 
 
-def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Text:
+def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Iterator[Part]:
     """Pairs of the training text that a run keeps, drawn evenly."""
-    text: Text = {}
     for number, corpus in enumerate(parent.data.train):
-        if not (run / DATA / f"train-{number}").is_dir() or corpus.tag == "bt" or parent.learns != "pairs":
-            continue
-        store = open_store(run / DATA / f"train-{number}")
-        drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
-        pairs = starmap(Pair, store.texts(np.sort(drawn)))
-        _add(text, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
-    return text
+        folder = run / DATA / f"train-{number}"
+        if folder.is_dir() and corpus.tag != "bt" and parent.learns == "pairs":
+            store = open_store(folder)
+            drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
+            yield direction_of(corpus), starmap(Pair, store.texts(np.sort(drawn))), parent.data.both_directions
 
 
-def _unseen(parent: RunConfig, run: Path) -> Text:
+def _of_validation_text(parent: RunConfig, run: Path) -> Iterator[Part]:
     """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
-    text: Text = {}
     for role in ("valid", "test"):
         for direction, pairs in read_general(run, role).items():
-            _add(text, pairs, direction)
+            yield direction, pairs, False
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
-            pairs = kept_pairs(run, f"valid-{number}")
-            _add(text, _usable(pairs), direction_of(corpus), both=parent.data.both_directions)
+            yield direction_of(corpus), kept_pairs(run, f"valid-{number}"), parent.data.both_directions
+
+
+def _by_direction(parts: Iterable[Part]) -> Text:
+    """The usable pairs of each direction; pairs for both directions also with their sides swapped."""
+    text: Text = {}
+    for direction, pairs, both in parts:
+        added = list(_usable(pairs))
+        text.setdefault(direction, []).extend(added)
+        if both:
+            swapped = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
+            text.setdefault(direction.reversed, []).extend(swapped)
     return text
-
-
-def _add(text: Text, pairs: Iterable[Pair], direction: Direction, *, both: bool = False) -> None:
-    """Add pairs of a direction, and with `both` the same pairs with their sides swapped to the other direction."""
-    added = list(pairs)
-    text.setdefault(direction, []).extend(added)
-    if both:
-        swapped = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
-        text.setdefault(direction.reversed, []).extend(swapped)
 
 
 def _by_role(text: Text, unseen: Text, wanted: int) -> GeneralText:

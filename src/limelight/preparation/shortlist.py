@@ -3,7 +3,6 @@
 A sentence's shortlist holds what Model 1 (`lexicon.py`) finds for its tokens, the tokens themselves where the target
 vocabulary has them too (names, numbers, bytes, placeholders), and the most frequent target tokens."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 from limelight.batching.store import DESCRIPTION, TokenStore, open_store
 from limelight.config import Corpus, RunConfig, direction_of, directions_of, load_config
 from limelight.errors import UserError
-from limelight.files import fill_file, sha256, writing
+from limelight.files import write_whole, writing
 from limelight.preparation.align import sample_pairs
 from limelight.preparation.kept import DATA
 from limelight.preparation.lexicon import (
@@ -43,27 +42,24 @@ def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, sa
     of_parent = find_model(config.begin_with) / DETECTOR if config.begin_with else path
     detector = read_detector(of_parent)
     if detector is not None and set(languages) <= set(detector.languages):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fill_file(path, lambda partial: shutil.copyfile(of_parent, partial))
+        write_whole(path, of_parent.read_bytes())
         return
     texts = {language: _texts(config, stores, language) for language in languages}
-    if not all(texts.values()):
-        return
-    say(f"learning to tell {', '.join(languages)} apart")
-    save_detector(path, learn_detector(texts))
+    if all(texts.values()):
+        say(f"learning to tell {', '.join(languages)} apart")
+        save_detector(path, learn_detector(texts))
 
 
 def share_detector(run: Path, model: Path) -> None:
-    """Copy the detector of a run, if it has one, to its model folder, unless the same file is there already.
+    """Copy the detector of a run, if it has one, to its model folder.
 
     Raises `RunError` naming path and cause if it cannot be written; a former file stays as it is.
     """
     path, copy = run / DATA / DETECTOR, model / DETECTOR
-    if not path.exists() or (copy.exists() and sha256(copy) == sha256(path)):
-        return
-    model.mkdir(parents=True, exist_ok=True)
-    with writing(copy, "what was saved before is intact; after fixing the cause, the same command resumes the run"):
-        fill_file(copy, lambda partial: shutil.copyfile(path, partial))
+    if path.exists():
+        with writing(copy, "what was saved before is intact; after fixing the cause, the same command resumes the run"):
+            model.mkdir(parents=True, exist_ok=True)
+            write_whole(copy, path.read_bytes())
 
 
 def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> list[str]:
@@ -99,14 +95,11 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
         texts = list(sample_pairs(_stores(run, len(config.data.train)), MAX_PAIRS))
     if not texts:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
-    sources, targets = (
-        tokenizer.encode_batch(side) for tokenizer, side in zip(tokenizers, zip(*texts, strict=True), strict=True)
-    )
-    pairs = [
-        Pieces(np.array(source, dtype=np.int32), np.array(target, dtype=np.int32))
-        for source, target in zip(sources, targets, strict=True)
-        if max(len(source), len(target)) < config.batching.max_length
+    sides = [
+        [np.array(row, dtype=np.int32) for row in tokenizer.encode_batch(side)]
+        for tokenizer, side in zip(tokenizers, zip(*texts, strict=True), strict=True)
     ]
+    pairs = [pair for pair in map(Pieces, *sides) if max(map(len, pair)) < config.batching.max_length]
     if config.data.both_directions:
         half = [pairs[row] for row in evenly(len(pairs), MAX_PAIRS // 2)]
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]

@@ -12,7 +12,6 @@ import torch
 
 from limelight.child import Inbox, Send
 from limelight.config import load_config
-from limelight.config.directions import UNNAMED
 from limelight.decoding.ahead import compile_aside
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
@@ -98,7 +97,7 @@ def description(translator: Translator, *, pivot: bool = True, snapshots: int = 
     """What the service needs to know of a model."""
     return {
         "use": "translate",
-        "directions": [list(direction) for direction in translator.directions if direction.source != UNNAMED["source"]],
+        "directions": [list(direction) for direction in translator.directions if direction.languages[0]],
         "pivots": [
             [pair.source, between, pair.target] for pair, between in (translator.pivots.items() if pivot else ())
         ],

@@ -34,7 +34,6 @@ from limelight.storage.weights import named_weights, put_weights, read_numbers
 from limelight.text.labels import read_labels
 from limelight.untrusted import read_plain
 
-UNNAMED_DIRECTION = Direction(**UNNAMED)
 """The direction of a corpus without language names."""
 
 
@@ -72,14 +71,12 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
 def _named_alike(corpora: tuple[Corpus, ...], others: tuple[Corpus, ...] = ()) -> tuple[Corpus, ...]:
     """Corpora without language names get the names of the others, if all others are in one direction: two directions
     would mean two language tags."""
-    named = {direction_of(corpus) for corpus in (*corpora, *others)} - {UNNAMED_DIRECTION}
+    named = {direction_of(corpus) for corpus in (*corpora, *others)} - {UNNAMED}
     if len(named) != 1:
         return corpora
     [(source, target)] = named
     names = {"source": source, "target": target}
-    return tuple(
-        corpus.model_copy(update=names) if direction_of(corpus) == UNNAMED_DIRECTION else corpus for corpus in corpora
-    )
+    return tuple(corpus.model_copy(update=names) if direction_of(corpus) == UNNAMED else corpus for corpus in corpora)
 
 
 def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
@@ -95,7 +92,7 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
 
     def named(corpus: Corpus) -> Corpus:
         direction = direction_of(corpus)
-        if len(directions) == 1 and direction == UNNAMED_DIRECTION:
+        if len(directions) == 1 and direction == UNNAMED:
             direction = directions[0]
         elif len(directions) > 1 and direction not in directions and not names_languages(corpus.files):
             fitting = fitting_directions(directions, *direction)

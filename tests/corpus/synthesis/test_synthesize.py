@@ -147,7 +147,7 @@ def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Pa
 
 def test_a_corpus_of_somebody_else_is_not_overwritten(text: Path, tmp_path: Path) -> None:
     (tmp_path / "out.tsv").write_text("mine\tmeins\n")
-    with pytest.raises(UserError, match=r"out\.tsv: already exists; give -o another name"):
+    with pytest.raises(UserError, match=r"out\.tsv: exists already; give -o another name"):
         made(job_of(text, "out.tsv"))
     assert (tmp_path / "out.tsv").read_text() == "mine\tmeins\n"
     with pytest.raises(UserError, match=r"out\.txt: a corpus is written as \.tsv, \.tsv\.gz"):
