@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from limelight.attention.attend import Attend, ScoreFunction
-from limelight.attention.scores import Score, placed, scaled_dot
+from limelight.attention.attend import Attend
+from limelight.attention.scores import ScaledDot, Score
 from limelight.errors import UserError
 from limelight.shapes import Bool, Float, Int
 
@@ -26,7 +26,7 @@ class MultiHeadAttention(nn.Module):
             2023, "GQA"); `heads` by default.
         head_size: width of a head's queries and keys (d_k in the paper); `d_model / heads` by default.
         value_size: width of a head's values (d_v); `head_size` by default.
-        score: compares queries with keys in every head; the heads share the weights of a `Score`.
+        score: compares queries with keys in every head, with the same weights; `ScaledDot` by default.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class MultiHeadAttention(nn.Module):
         kv_heads: int | None = None,
         head_size: int | None = None,
         value_size: int | None = None,
-        score: ScoreFunction = scaled_dot,
+        score: Score | None = None,
     ) -> None:
         super().__init__()
         if head_size is None and d_model % heads:
@@ -47,7 +47,7 @@ class MultiHeadAttention(nn.Module):
             raise UserError(f"heads={heads} cannot share kv_heads={kv_heads} in equal groups; take a divisor")
         self.head_size = head_size or d_model // heads
         self.value_size = value_size or self.head_size
-        self.score = score
+        self.score = score or ScaledDot(self.head_size, self.head_size, 0)
         self.attend = Attend()
         self.query_proj = nn.Linear(d_model, heads * self.head_size)
         self.key_proj = nn.Linear(d_model, self.kv_heads * self.head_size)
@@ -71,7 +71,7 @@ class MultiHeadAttention(nn.Module):
         A `PositionalScore` sees `positions`, by default 0, 1, ...; for others `query_size` is `head_size`.
         """
         queries = self._split(self.query_proj(inputs), self.heads)
-        return placed(self.score, queries if rotate is None else rotate(queries), positions)
+        return self.score.place(queries if rotate is None else rotate(queries), positions)
 
     def project_memory(
         self,
@@ -81,9 +81,8 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "batch kv_heads key key_size"], Float[Tensor, "batch kv_heads key value_size"]]:
         """Keys and values. Keys include the part of the score that depends only on them."""
         keys = self._split(self.key_proj(memory), self.kv_heads)
-        keys = keys if rotate is None else rotate(keys)
-        keys = self.score.prepare(keys) if isinstance(self.score, Score) else keys
-        return placed(self.score, keys, positions), self._split(self.value_proj(memory), self.kv_heads)
+        keys = self.score.prepare(keys if rotate is None else rotate(keys))
+        return self.score.place(keys, positions), self._split(self.value_proj(memory), self.kv_heads)
 
     def forward(
         self,
@@ -98,16 +97,11 @@ class MultiHeadAttention(nn.Module):
         `project_memory`, the mask as for `attend`."""
         if self.kv_heads < self.heads:
             keys, values = (part.repeat_interleave(self.heads // self.kv_heads, dim=1) for part in (keys, values))
-        score = self.score.compare if isinstance(self.score, Score) else self.score
-        context = self.attend(queries, keys, values, score=score, may_attend=may_attend, causal=causal)
-        return self.out_proj(self._merge(context))
+        context = self.attend(queries, keys, values, score=self.score.compare, may_attend=may_attend, causal=causal)
+        # (batch, heads, length, value_size) -> (batch, length, heads * value_size)
+        return self.out_proj(context.transpose(1, 2).flatten(-2))
 
     @staticmethod
     def _split(projected: Float[Tensor, "batch length inner"], heads: int) -> Float[Tensor, "batch heads length size"]:
         # (batch, length, heads * size) -> (batch, heads, length, size)
         return projected.unflatten(-1, (heads, -1)).transpose(1, 2)
-
-    @staticmethod
-    def _merge(context: Float[Tensor, "batch heads length value_size"]) -> Float[Tensor, "batch length inner"]:
-        # (batch, heads, length, value_size) -> (batch, length, heads * value_size)
-        return context.transpose(1, 2).flatten(-2)

@@ -19,7 +19,6 @@ models and multi-head attention can both use it. A `PositionalScore` also sees t
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -67,18 +66,22 @@ class Score(nn.Module, ABC):
         return keys
 
     @abstractmethod
-    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
+    def compare(self, queries: Tensor, prepared: Tensor, /) -> Tensor:
         """Scores from queries (..., query, *) and the result of `prepare`: (..., query, key)."""
 
     def factors(self, queries: Tensor, prepared: Tensor) -> Tensor | None:
         """Factors of the weights, after the softmax; None for no factors."""
         return None
 
+    def place(self, vectors: Tensor, positions: Int[Tensor, "..."] | None = None) -> Tensor:
+        """Queries or prepared keys with what the score needs of their positions, by default 0, 1, ..."""
+        return vectors
+
     def forward(
         self, queries: Float[Tensor, "... query query_size"], keys: Float[Tensor, "... key key_size"]
     ) -> Float[Tensor, "... query key"]:
         """The score of every query with every key."""
-        return self.compare(queries, self.prepare(keys))
+        return self.compare(self.place(queries), self.place(self.prepare(keys)))
 
 
 class PositionalScore(Score):
@@ -120,30 +123,20 @@ class PositionalScore(Score):
         keys, places = self.split(prepared)
         return self.compare_at(content, keys, at.unsqueeze(-1), places.unsqueeze(-2))
 
-    def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
-        return self.compare(self.place(queries), self.place(self.prepare(keys)))
-
 
 DIGIT = 256
-
-
-def placed(score: object, vectors: Tensor, positions: Int[Tensor, "..."] | None = None) -> Tensor:
-    """The vectors with their positions (by default 0, 1, ...) for a `PositionalScore`, unchanged for other scores."""
-    return score.place(vectors, positions) if isinstance(score, PositionalScore) else vectors
 
 
 class Dot(Score):
     """`dot` as a module: queries and keys must have the same size."""
 
-    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        return dot(queries, prepared)
+    compare = staticmethod(dot)
 
 
 class ScaledDot(Score):
-    """`scaled_dot` as a module: queries and keys must have the same size."""
+    """`scaled_dot` as a module, for queries and keys of the same size. `attend` has a fused kernel for it."""
 
-    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        return scaled_dot(queries, prepared)
+    compare = staticmethod(scaled_dot)
 
 
 class General(Score):
@@ -155,11 +148,10 @@ class General(Score):
         super().__init__(query_size, key_size, hidden)
         self.key_proj = nn.Linear(key_size, query_size, bias=False)
 
+    compare = staticmethod(dot)
+
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
-
-    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        return dot(queries, prepared)
 
 
 class Additive(Score):
@@ -173,37 +165,40 @@ class Additive(Score):
         self.key_proj = nn.Linear(key_size, hidden, bias=False)
         self.energy = nn.Linear(hidden, 1, bias=False)
 
+    def prepare_query(self, queries: Tensor) -> Tensor:
+        """The part of the sum that does not depend on the key."""
+        return self.query_proj(queries)
+
     def prepare(self, keys: Tensor) -> Tensor:
         return self.key_proj(keys)
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         # (..., query, 1, hidden) + (..., 1, key, hidden): the (query, key, hidden) sum is the cost of additive scores
-        mixed = torch.tanh(self.query_proj(queries).unsqueeze(-2) + prepared.unsqueeze(-3))
+        mixed = torch.tanh(self.prepare_query(queries).unsqueeze(-2) + prepared.unsqueeze(-3))
         return self.energy(mixed).squeeze(-1)
 
 
-class Concat(Score):
+class Concat(Additive):
     """v . tanh(W [q; k] + b) (Luong et al. 2015, equation 8, "concat"; with bias, Bahdanau's `[s; h]` form).
 
-    The two halves of W are applied separately, W [q; k] = W[:, :query_size] q + W[:, query_size:] k, so that the half
-    of the keys is computed once and no concatenated (query, key, query_size + key_size) tensor is built.
+    This is `Additive` with W_q and W_k as the two halves of one matrix: W [q; k] = W[:, :query_size] q +
+    W[:, query_size:] k. So the half of the keys is computed once and no concatenated (query, key, query_size +
+    key_size) tensor is built.
     """
 
-    equal_sizes = False
     has_bias = False
 
     def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
-        super().__init__(query_size, key_size, hidden)
+        Score.__init__(self, query_size, key_size, hidden)
         self.query_size = query_size
         self.mix = nn.Linear(query_size + key_size, hidden, bias=self.has_bias)
         self.energy = nn.Linear(hidden, 1, bias=False)
 
+    def prepare_query(self, queries: Tensor) -> Tensor:
+        return nn.functional.linear(queries, self.mix.weight[:, : self.query_size])
+
     def prepare(self, keys: Tensor) -> Tensor:
         return nn.functional.linear(keys, self.mix.weight[:, self.query_size :], self.mix.bias)
-
-    def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        projected = nn.functional.linear(queries, self.mix.weight[:, : self.query_size])
-        return self.energy(torch.tanh(projected.unsqueeze(-2) + prepared.unsqueeze(-3))).squeeze(-1)
 
 
 class NormalizedDot(Score):
@@ -245,12 +240,8 @@ def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score
     return score(query_size, key_size, hidden)
 
 
-def build_head_score(name: str, size: int) -> Callable[[Tensor, Tensor], Tensor]:
-    """The score of this name for heads with queries and keys of width `size`.
-
-    `dot` and `scaled_dot` are returned as functions, which `attend` computes with the fused kernel.
-    """
-    functions = {"dot": dot, "scaled_dot": scaled_dot}
+def build_head_score(name: str, size: int) -> Score:
+    """The score of this name for heads with queries and keys of width `size`."""
     if not SCORES.find(name).in_self_attention:
         raise UserError(f"score {name!r} needs the length of the source: it is for recurrent models")
-    return functions[name] if name in functions else build_score(name, size, size, size)
+    return build_score(name, size, size, size)

@@ -7,7 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from limelight.attention.attend import ScoreFunction
 from limelight.attention.local import LocalMonotonic, LocalPredictive
 from limelight.attention.scores import (
     Additive,
@@ -17,7 +16,6 @@ from limelight.attention.scores import (
     ScaledDot,
     Score,
     dot,
-    scaled_dot,
 )
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
@@ -159,19 +157,16 @@ def _permitted(call: Attended, columns: int, row: int) -> list[bool]:
     return permitted
 
 
-def _numbers(score: ScoreFunction | Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:
+def _numbers(score: Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:
     """Intermediate results of the score, by name."""
-    if isinstance(score, Additive | Concat):
-        if isinstance(score, Additive):
-            part = score.query_proj(query)
-        else:
-            part = torch.nn.functional.linear(query, score.mix.weight[:, : score.query_size])
+    if isinstance(score, Additive):
+        part = score.prepare_query(query)
         return {"query_part": part, "mixed": torch.tanh(part + keys), "energy": score.energy.weight[0]}
     return {"products": dot(query[None], keys)[0]}
 
 
-def _named(score: ScoreFunction | Score, size: int) -> tuple[str, float]:
+def _named(score: Score, size: int) -> tuple[str, float]:
     """The name of a score, and the factor of its products."""
-    if score is scaled_dot or isinstance(score, ScaledDot):
+    if isinstance(score, ScaledDot):
         return "scaled_dot", 1 / math.sqrt(size)
-    return "concat" if isinstance(score, Concat) else getattr(score, "__name__", type(score).__name__).lower(), 1.0
+    return "concat" if isinstance(score, Concat) else type(score).__name__.lower(), 1.0

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from limelight.attention.attend import Attend
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.scores import scaled_dot
+from limelight.attention.scores import ScaledDot
 from limelight.inference.cpu.jit import Numbers, compiled
 from limelight.inference.cpu.weights import Norm, Weights, pack, stacked
 from limelight.layers.embedding import (
@@ -36,8 +36,8 @@ MAX_TOKENS = 256
 
 
 KNOWN: set[type[nn.Module]] = {
-    Transformer, Stack, Layer, SSRULayer, SSRU, Sublayer, MultiHeadAttention, Attend, TokenEmbedding, FeedForward,
-    LearnedPositions, SinusoidalPositions, RotaryPositions, Dropout, nn.Identity, nn.ModuleList, nn.Linear,
+    Transformer, Stack, Layer, SSRULayer, SSRU, Sublayer, MultiHeadAttention, Attend, ScaledDot, TokenEmbedding,
+    FeedForward, LearnedPositions, SinusoidalPositions, RotaryPositions, Dropout, nn.Identity, nn.ModuleList, nn.Linear,
     nn.LayerNorm, *ACTIVATIONS.values(),
 }  # fmt: skip
 """The modules that compiled loops compute. A subclass may compute anything else."""
@@ -125,7 +125,7 @@ def network_of(model: Transformer, precision: str) -> Network | None:
     encoder, decoder = list(model.encoder.each()), list(model.decoder.each())
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     is_known = all(type(part) in KNOWN for part in model.modules())
-    is_plain = all(part.score is scaled_dot and part.kv_heads == part.heads for part in attentions)
+    is_plain = all(part.kv_heads == part.heads for part in attentions)
     embedding = model.decoder.embedding.weight
     if not (encoder and decoder and is_known and is_plain and embedding.dtype in (torch.float32, torch.int8)):
         return None

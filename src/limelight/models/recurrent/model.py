@@ -27,7 +27,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.attention.attend import Attend
-from limelight.attention.scores import Score, placed
+from limelight.attention.scores import Score
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import TokenEmbedding, projection_weight
 from limelight.layers.feed_forward import Dropout
@@ -168,7 +168,7 @@ class RecurrentDecoder(nn.Module, ABC):
             return SourceView(context, context, memory.source_valid[:, None, :1])
         # Padding has the last position, so that a score sees the length of the source.
         positions = memory.source_valid.cumsum(1) - 1
-        prepared = placed(self.score, self.score.prepare(memory.annotations), positions)
+        prepared = self.score.place(self.score.prepare(memory.annotations), positions)
         # Keys and values in the same precision: autocast would cast full-precision values at every position.
         return SourceView(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
 
@@ -188,14 +188,14 @@ class RecurrentDecoder(nn.Module, ABC):
         """The context of each query; positions are by default 0, 1, ..."""
         if self.score is None:
             return source.values.expand(-1, queries.shape[1], -1)
-        placed_queries = placed(self.score, queries, positions)
+        queries = self.score.place(queries, positions)
         return self.attend(
-            placed_queries,
+            queries,
             source.keys,
             source.values,
             score=self.score.compare,
             may_attend=source.may_attend,
-            factors=self.score.factors(placed_queries, source.keys),
+            factors=self.score.factors(queries, source.keys),
         )
 
     @abstractmethod
