@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.text.pair import Pair
-from limelight.training.examine import ADVICE, said_by_losses, said_by_outputs
+from limelight.training.examine import ADVICE, said_by_losses
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 
@@ -90,21 +89,6 @@ def entries(event: str, losses: list[float]) -> list[dict[str, object]]:
 def test_losses_say_what_to_do(trained_losses: list[float], valid: list[float], fault: list[str]) -> None:
     said = list(said_by_losses([*entries("training", trained_losses), *entries("validation", valid)]))
     assert said[1:] == [ADVICE[name] for name in fault]
-
-
-def test_loops_copies_and_equal_outputs_are_found() -> None:
-    pairs = [
-        Pair(f"The dog number {each} runs home.", f"Der Hund {each} läuft heim.", "v.tsv", each) for each in range(9)
-    ]
-    cases = {
-        "loops": [f"{each} la la la la la la la la la la la la la la la" for each in range(9)],
-        "copies": [pair.source for pair in pairs],
-        "same-output": ["Der Hund läuft."] * 9,
-        "": [pair.target for pair in pairs],
-    }
-    for name, outputs in cases.items():
-        said = list(said_by_outputs(pairs, outputs))
-        assert any(ADVICE[name] in line for line in said) if name else not said, (name, said)
 
 
 def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

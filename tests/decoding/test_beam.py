@@ -39,11 +39,8 @@ def plain_beam(
                 gained = log_probabilities(model, kind, [*ids, piece])[-1]
                 options.append((log_probability + gained, (*ids, piece)))
         options.sort(key=lambda option: -option[0])
-        length = max(1, position + 1 - count)
-        now, last = (penalised(1, pieces, alpha, offset) for pieces in (length, longest + 1 - count))
-        reference = max([options[0][0] - known, *(score / now for score, _ in finished)])
-        growth = now / last - (longest + 1 - count) / length
-        least = known + reference * (1 + max(growth, 0)) - prune
+        now = penalised(1, max(1, position + 1 - count), alpha, offset)
+        least = known + max([options[0][0] - known, *(score / now for score, _ in finished)]) - prune
         for log_probability, ids in options[:beam]:
             if ids[-1] == model.end_id and log_probability >= least:
                 finished.append((penalised(log_probability - known, len(ids) - count, alpha, offset), ids[:-1]))

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from limelight.config import DecodingConfig
 from limelight.decoding.engine import Engine
@@ -15,7 +14,6 @@ from limelight.decoding.request import Request, SearchSettings, search_settings
 from limelight.decoding.rules import RULES, Rule, no_repeat_ngram
 from limelight.decoding.sampling import Sampling
 from limelight.decoding.shortlist import ShortOutput
-from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
 from tests.decoding.decode import decode_batch
@@ -72,19 +70,6 @@ def test_greedy_search_takes_the_most_probable_of_what_is_permitted(seed: int) -
                 break
             ids.append(best)
         assert list(found.ids) == ids
-
-
-def test_a_character_in_bytes_may_occur_twice() -> None:
-    """The most probable character has the bytes 4 and 5. After its second 4, only 5 and 6 are valid; neither is
-    forbidden, though 4 and 5 are a pair that is there."""
-    model = random_model(1, 8)
-    model.logits[...] = torch.tensor([-9.0, 0, 0, 0, 9, 8, 0, 7])
-    values = np.array([-1, -1, -1, -1, 0xC3, 0xA4, 0xB6, -1, -1])
-    settings = SearchSettings(rules=(("no_repeat_ngram", 2),))
-    engine = Engine(model, utf8=Utf8(values))
-    engine.submit(Request([0], 7, settings))
-    [outcome] = [each for _ in range(9) if engine.busy for each in engine.step()]
-    assert outcome.hypotheses[0].ids == (4, 5, 4, 5, 7, 4, 5)
 
 
 def test_a_forced_beginning_may_repeat_itself(seed: int) -> None:

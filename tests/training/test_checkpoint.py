@@ -17,7 +17,6 @@ from limelight.config import TrainingConfig
 from limelight.errors import RunError, UserError
 from limelight.training.checkpoints import checkpoint
 from limelight.training.checkpoints.checkpoint import (
-    FORMAT,
     MANIFEST,
     PARTS,
     Progress,
@@ -104,10 +103,6 @@ STRANGE = {
     "a key too many": (json.dumps({**FULL.to_json(), "scaler": 1.0}), "missing or unknown: scaler"),
     "a key too few": (json.dumps(_without("position")), "missing or unknown: position"),
     "another position": (json.dumps({**FULL.to_json(), "position": {"shard": 3}}), "shard"),
-    "another format": (
-        json.dumps({**FULL.to_json(), "format": 9}),
-        f"it has format 9, and this version reads format {FORMAT}",
-    ),
     "no JSON": ("{", "not the progress of a run"),
 }
 

@@ -16,12 +16,11 @@ import numpy as np
 import torch
 
 from limelight.batching.batch import pad_rows
-from limelight.decoding.host import NotANumberError, Truths
+from limelight.decoding.host import NotANumberError
 from limelight.decoding.request import Hypothesis, Request, check_request, length_penalty
 from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.top import normalized
-from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
@@ -81,11 +80,9 @@ class AtOnce(Executor):
 class Lane:
     """The requests of one kind that are being decoded."""
 
-    def __init__(
-        self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, utf8: Utf8 | None, aside: Executor
-    ) -> None:
+    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, aside: Executor) -> None:
         self.model, self.width, self._short, self._aside = model, kind.width, short, aside
-        self.search = search_for(model, kind.width, utf8)
+        self.search = search_for(model, kind.width)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
         self._coming = list[tuple[Sequence[Entry], Future[State]]]()
@@ -211,9 +208,9 @@ class Lane:
         self._state = self._state.keep(torch.from_numpy(slots).to(self._device))
 
 
-def search_for(model: Seq2Seq, width: int, utf8: Utf8 | None = None) -> Search:
+def search_for(model: Seq2Seq, width: int) -> Search:
     """A search for requests to a model, with `width` hypotheses each."""
-    return Search(width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size, utf8=utf8)
+    return Search(width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
 
 
 def take_step(
@@ -270,7 +267,6 @@ class Engine:
             of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
             wait, in order of arrival.
         short: projection onto shortlists; without it requests must not have any.
-        utf8: the byte tokens of the vocabulary, which then form valid UTF-8.
         aside: encodes long sources, while others are decoded. By default they wait.
     """
 
@@ -280,16 +276,12 @@ class Engine:
         *,
         batch_tokens: int = BATCH_TOKENS,
         short: ShortOutput | None = None,
-        utf8: Utf8 | None = None,
         aside: Executor | None = None,
     ) -> None:
-        self.model, self.batch_tokens, self._short, self._utf8 = model, batch_tokens, short, utf8
+        self.model, self.batch_tokens, self._short = model, batch_tokens, short
         self._aside = aside or AtOnce()
         self._device = device_of(model).type
         self._longest = longest_sequence(model)
-        self._is_byte = np.zeros(model.target_padding + 1, dtype=np.bool_)
-        if utf8 is not None:
-            self._is_byte[: len(utf8.is_high)] = utf8.is_high
         self._numbers = count()
         self._plain: deque[Entry] = deque()
         """Requests that the model may search for by itself."""
@@ -339,7 +331,7 @@ class Engine:
         is_idle = not any(lane.entries for lane in self._lanes.values())
         for kind in dict.fromkeys([*self._lanes, *joining]):
             short = self._short if kind.listed else None
-            lane = self._lanes.get(kind) or Lane(self.model, kind, short, self._utf8, self._aside)
+            lane = self._lanes.get(kind) or Lane(self.model, kind, short, self._aside)
             self._lanes[kind] = lane
             outcomes += lane.step(joining.get(kind, ()), waits=is_idle)
             if not lane.load[0]:
@@ -401,7 +393,7 @@ class Engine:
         chosen = {entry.id for entry in taken}
         self._plain = deque(entry for entry in self._plain if entry.id not in chosen)
         try:
-            searched = self.model.search([_query(entry.request, self._is_byte) for entry in taken])
+            searched = self.model.search([_query(entry.request) for entry in taken])
         except Exception as error:
             return [Outcome(entry.id, [], error) for entry in taken]
         left = [entry for entry, paths in zip(taken, searched, strict=True) if paths is None]
@@ -440,12 +432,12 @@ class Engine:
         return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
 
 
-def _query(request: Request, is_byte: Truths) -> Query:
+def _query(request: Request) -> Query:
     """A plain request as the model takes it."""
     how = request.settings
     return Query(
         request.source, how.beam_size, how.kept, request.limit, how.length_penalty, how.length_offset, how.patience,
-        how.prune, is_byte,
+        how.prune,
     )  # fmt: skip
 
 

@@ -96,7 +96,8 @@ class SearchSettings:
     coverage_penalty: float = 0.0
     patience: float = math.inf
     prune: float = math.inf
-    """`math.inf` if pruning does not apply: for several translations, a single hypothesis, or samples."""
+    """`math.inf` if pruning does not apply: for several translations, a single hypothesis, samples, or a length penalty
+    above 1, with which a hypothesis far behind may still win by being longer."""
     max_length_factor: float = 1.5
     max_length_extra: int = 20
     sampling: Sampling | None = None
@@ -160,7 +161,7 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         coverage_penalty=coverage,
         beam_size=width,
         n_best=n_best,
-        prune=filled.prune if n_best == 1 < width and not coverage else math.inf,
+        prune=filled.prune if n_best == 1 < width and not coverage and filled.length_penalty <= 1 else math.inf,
         sampling=sampling,
         rules=rules,
     )

@@ -2,8 +2,7 @@
 
 To add a rule, write a function that makes it from the value of its option, and add a row to `RULES`; the key is the
 name of the search option (`Translator.translate(text, no_repeat_ngram=3)`). A rule is applied only to requests that set
-the option, and not within a character that is written in bytes, which would become another character. Probabilities
-are not renormalized.
+the option. Probabilities are not renormalized.
 """
 
 from collections.abc import Callable

@@ -7,8 +7,7 @@ ones. Finished hypotheses never take the place of active ones. Every step is:
  (2) rank     the 2 * beam_size best continuations of a request are sorted by log-probability (for a request with
               phrases to include, `allocation.py` chooses them). At most beam_size of them end, so enough are left to
               continue. Improbable ones may be pruned (`prune`: Freitag and Al-Onaizan 2017, "Beam Search Strategies
-              for Neural Machine Translation", absolute threshold pruning; here the threshold also depends on the
-              length penalty, see `_threshold`);
+              for Neural Machine Translation", absolute threshold pruning, see `_threshold`);
  (3) finish   those that end and are among the first beam_size are scored with the length penalty, and the best
               finished ones are kept;
  (4) go on    the first beam_size that do not end become the active hypotheses;
@@ -39,7 +38,6 @@ from limelight.decoding.request import Hypothesis, Request, length_penalty
 from limelight.decoding.rules import RULES, Rule
 from limelight.decoding.sampling import Sampling, draw
 from limelight.decoding.top import Top, top_logits_with_ties
-from limelight.decoding.utf8 import Utf8
 from limelight.models.interface import Active
 from limelight.shapes import Float
 
@@ -72,7 +70,7 @@ class Search:
     """The active hypotheses of every request, best first, and the best that have finished.
 
     `admit` gives a request a slot. Once a request is decided, its slot is free: it remains until another request takes
-    it or `keep` drops it. With `utf8`, byte tokens form valid UTF-8.
+    it or `keep` drops it.
     """
 
     open: Truths
@@ -103,9 +101,8 @@ class Search:
     at_limit: Numbers
     """The length penalty at the length limit of each request."""
 
-    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int, utf8: Utf8 | None = None) -> None:
+    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
         self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
-        self.utf8 = utf8
         of_hypotheses = [("ids", "i8", width), ("log_probabilities", "f8", width), ("samples", "i8", width)]
         integers, numbers = ("positions", "limits", "forced_count", "endings"), SETTINGS
         single = [*((name, "i8") for name in integers), *((name, "f8") for name in numbers)]
@@ -283,22 +280,13 @@ class Search:
             start += count
 
     def _threshold(self, slots: Integers, best: Numbers) -> Numbers:
-        """(2) The log-probability below which a hypothesis of each request is pruned.
-
-        The reference r is the best continuation, or the score of a finished hypothesis converted to the current length
-        t, `score * lp(t)`; the threshold is `prune` below it. With alpha above 1 a score rises with every token that is
-        as probable as those before, so a hypothesis that is far behind can still win by being longer: after L tokens at
-        the mean log-probability r / t a hypothesis that is d behind has a better score than r / lp(t) if
-        r * L / t - d > r * lp(L) / lp(t). So the threshold falls by -r * (lp(L) / lp(t) - L / t), with L at the limit.
-        Up to alpha = 1 this is 0.
-        """
-        forced, alpha, limit = self.forced_sum[slots], self.alpha[slots], self.limits[slots] + 1.0
+        """(2) The log-probability below which a hypothesis of each request is pruned: `prune` below the best
+        continuation or, if that is higher, below the score of the worst kept finished hypothesis, converted to the
+        current length t: `score * lp(t)`."""
+        forced = self.forced_sum[slots]
         length = np.maximum(self.positions[slots] + 1.0 - self.forced_count[slots], 1.0)
-        penalty = length_penalty(length, alpha, self.offset[slots])
-        reference = np.maximum(best - forced, self.worst[slots] * penalty)
-        growth = self.at_limit[slots] / penalty - (limit - self.forced_count[slots]) / length
-        reference = reference * np.where(alpha > 1, 1 + np.maximum(growth, 0), 1.0)
-        threshold: Numbers = reference + forced - self.prune[slots]
+        penalty = length_penalty(length, self.alpha[slots], self.offset[slots])
+        threshold: Numbers = np.maximum(best - forced, self.worst[slots] * penalty) + forced - self.prune[slots]
         return threshold
 
     def _finish(self, slots: Integers, scores: Numbers, parents: Integers, ends: Truths) -> None:
@@ -378,37 +366,16 @@ class Search:
     def restrict(
         self, log_probabilities: Float[Tensor, "rows vocab"], active: Active, ids: Integers | None = None
     ) -> None:
-        """Change the log-probabilities in place: forbidden tokens get -inf, as the forced tokens and the rules
-        of a request and valid UTF-8 say, and those that rules make less probable. `ids` as for `advance`."""
-        special = [slot for slot in self.open.nonzero()[0].tolist() if self._is_special(slot)]
-        if self.utf8 is not None:
-            self._exclude_stray_bytes(log_probabilities, active, ids, special)
-        for slot in special:
-            own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
-            self._follow_rules(slot, own, None if ids is None else ids[slot])
-
-    def _is_special(self, slot: int) -> bool:
-        """Whether more is to be changed for this slot than stray bytes."""
-        begun = self.utf8 is not None and self.utf8.is_high[self.ids[slot]].any()
-        return bool(begun or self.slots[slot].rules or self.positions[slot] < self.forced_count[slot])
-
-    def _exclude_stray_bytes(
-        self, log_probabilities: Tensor, active: Active, ids: Integers | None, special: list[int]
-    ) -> None:
-        """Exclude bytes that cannot begin a character, in the rows of other slots than the special ones."""
-        assert self.utf8 is not None
-        rows = np.flatnonzero(np.isin(active.sentences, special, invert=True))
-        if ids is None:
-            at = rows[:, None], np.flatnonzero(self.utf8.is_stray[: self.classes])[None]
-        else:
-            columns = self.utf8.is_stray[ids.clip(max=self.classes - 1)][active.sentences[rows]]
-            at = rows[columns.nonzero()[0]], columns.nonzero()[1]
-        device = log_probabilities.device
-        log_probabilities[torch.from_numpy(at[0]).to(device), torch.from_numpy(at[1]).to(device)] = -torch.inf
+        """Change the log-probabilities in place, as the forced tokens and the rules of a request say: forbidden tokens
+        get -inf. `ids` as for `advance`."""
+        for slot in self.open.nonzero()[0].tolist():
+            if self.slots[slot].rules or self.positions[slot] < self.forced_count[slot]:
+                own = log_probabilities[active.firsts[slot] : active.firsts[slot + 1]]
+                self._follow_rules(slot, own, None if ids is None else ids[slot])
 
     def _follow_rules(self, slot: int, own: Float[Tensor, "rows vocab"], ids: Integers | None) -> None:
-        """Apply the rules of a request and the rule of UTF-8, or force a token. A hypothesis without permitted tokens,
-        as a shortlist may lack them, ends."""
+        """Apply the rules of a request, or force a token. A hypothesis without permitted tokens, as a shortlist may
+        lack them, ends."""
         request, position = self.slots[slot].request, int(self.positions[slot])
         tokens, factors = self.tokens[slot, : len(own), :position], np.ones((len(own), self.classes))
         if position < len(request.prefix):
@@ -417,11 +384,6 @@ class Search:
         else:
             for rule in self.slots[slot].rules:
                 rule(tokens, factors)
-            if self.utf8 is not None:  # another byte would make another character
-                factors[:, self.utf8.continues[: self.classes]] = 1.0
-                before = [] if request.first is None else [*request.source[-2:], request.first]
-                last = [[*before, *row] for row in tokens[:, max(0, position - 3) :].tolist()]
-                factors[~np.stack([self.utf8.permitted(row)[: self.classes] for row in last])] = np.inf
         if ids is not None:
             factors = factors[:, ids.clip(max=self.classes - 1)]  # columns after the end of a list are -inf already
         permitted = factors < np.inf

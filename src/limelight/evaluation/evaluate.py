@@ -52,6 +52,11 @@ class Evaluation(Figures):
     """Model, test files, number of pairs, search settings, BLEU's tokenization, seed, versions."""
 
     @property
+    def mean(self) -> dict[str, float]:
+        """The figures of which `DirectionsEvaluation` has means."""
+        return {"bleu": self.bleu.score, "chrf": self.chrf.score, "perplexity": self.perplexity}
+
+    @property
     def tokens_per_second(self) -> float:
         """Target tokens per second of translation."""
         return self.tokens / self.seconds if self.seconds else 0.0
@@ -159,9 +164,8 @@ class DirectionsEvaluation(Figures):
     def mean(self) -> dict[str, float]:
         """The unweighted means over the directions. A mean of BLEU scores with different tokenizations can compare
         models, but is not a score to report."""
-        rows = [evaluation.to_dict() for evaluation in self.directions.values()]
-        names = ("bleu", "chrf", "perplexity")
-        return {name: round(sum(row[name] for row in rows) / len(rows), 4) for name in names}
+        rows = [evaluation.mean for evaluation in self.directions.values()]
+        return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
     @property
     def translations(self) -> tuple[str, ...]:
@@ -171,7 +175,7 @@ class DirectionsEvaluation(Figures):
     def to_dict(self) -> dict[str, Any]:
         """Plain values: `mean`, and `directions` with the values of each evaluation."""
         return {
-            "mean": self.mean,
+            "mean": {name: round(value, 4) for name, value in self.mean.items()},
             "directions": {name: evaluation.to_dict() for name, evaluation in self.directions.items()},
         }
 

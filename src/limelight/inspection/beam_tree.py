@@ -23,7 +23,6 @@ from limelight.decoding.engine import search_from
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.search import Search
-from limelight.decoding.utf8 import Utf8
 from limelight.inspection.look_up import candidate
 from limelight.inspection.words import drawable
 from limelight.models.interface import Active, Seq2Seq, eval_mode
@@ -35,7 +34,7 @@ class TracedBeam(Search):
 
     def __init__(self, request: Request, model: Seq2Seq, target: Tokenizer) -> None:
         ids = {"start_id": model.start_id, "end_id": model.end_id, "classes": model.output_size}
-        super().__init__(request.width, **ids, utf8=Utf8.of(target))
+        super().__init__(request.width, **ids)
         self.target = target
         self.nodes: list[dict[str, Any]] = [
             {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0,

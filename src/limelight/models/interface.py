@@ -142,8 +142,6 @@ class Query(NamedTuple):
     offset: float
     patience: float
     prune: float
-    is_byte: npt.NDArray[np.bool_]
-    """(target ids,): tokens that are one of several bytes of a character, see `decoding/utf8.py`."""
 
 
 class Path(NamedTuple):

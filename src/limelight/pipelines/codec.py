@@ -23,7 +23,6 @@ from limelight.decoding.constraints import Phrase
 from limelight.decoding.ensemble import prepare_each
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
-from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.linear import is_pending
 from limelight.inspection.coverage import with_coverage
@@ -131,7 +130,6 @@ class Codec:
         """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
         self._precision, self._shortlist = precision, shortlist
-        self._utf8 = Utf8.of(tokenizers.target)
         self._prepare()
 
     def _prepare(self) -> None:

@@ -12,7 +12,6 @@ import torch
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.utf8 import Utf8
 from limelight.errors import UserError
 from limelight.inference.prepare import prepare, search_precision
 from limelight.inspection.attention_map import AttentionMap
@@ -128,7 +127,7 @@ class TextGenerator:
         window: int | None = None,
         precision: str | None = None,
     ) -> None:
-        self.model, self.tokenizers, self._utf8 = model, tokenizers, Utf8.of(tokenizers.target)
+        self.model, self.tokenizers = model, tokenizers
         bounds = [bound for bound in (window, longest_sequence(model)) if bound is not None]
         self.window = min(bounds, default=None)
         self.searched = model if precision is None else prepare(model, precision)
@@ -201,7 +200,7 @@ class TextGenerator:
         return device_of(self.model)
 
     def _write(self, drafts: Sequence["_Draft"], settings: SearchSettings) -> Iterator[Growth]:
-        engine = Engine(self.searched, batch_tokens=BATCH_TOKENS, utf8=self._utf8)
+        engine = Engine(self.searched, batch_tokens=BATCH_TOKENS)
         writing = {engine.submit(draft.request(settings)): draft for draft in drafts}
         while writing:
             # Only during a step: callers must not run inside the context.

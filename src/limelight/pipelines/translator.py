@@ -164,7 +164,7 @@ class Translator(Codec):
     def engine(self, *, batch_tokens: int = BATCH_TOKENS, aside: Executor | None = None) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
         decoded at a time; `aside` encodes long ones."""
-        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short, utf8=self._utf8, aside=aside)
+        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short, aside=aside)
 
     def run(self, jobs: Iterable[TextJob], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
         """The translations of jobs, in their order. Raises the error of the first that has one."""

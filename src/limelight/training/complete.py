@@ -20,7 +20,7 @@ from limelight.evaluation.confidence import (
     examples_of,
     fit_examples,
 )
-from limelight.evaluation.metrics import choose_tokenization, corpus_bleu
+from limelight.evaluation.evaluate import evaluate_directions
 from limelight.files import write_whole
 from limelight.inference.linear import int8_kind
 from limelight.inspection.word_alignment import AlignmentHead
@@ -140,26 +140,13 @@ def learn_alignment(translator: Translator, corpora: Corpora) -> tuple[Path, lis
 def learn_int8_cost(translator: Translator, corpora: Corpora) -> float:
     """Write `int8.json` to the model folder: the BLEU that a greedy search in int8 on the CPU costs, mean over the
     directions."""
-
-    def bleu(translator: Translator) -> float:
-        scores = []
-        for direction, pairs in corpora.items():
-            measured, (source_lang, target_lang) = pairs[:MAX_CONSIDERED], names_of(direction)
-            translations = translator.translate(
-                [pair.source for pair in measured], source_lang=source_lang, target_lang=target_lang, beam_size=1
-            )
-            references = [pair.target for pair in measured]
-            tokenize = choose_tokenization(references)
-            scores.append(
-                corpus_bleu([translation.text for translation in translations], references, tokenize=tokenize).score
-            )
-        return sum(scores) / len(scores)
-
-    model, threads = translator.name, torch.get_num_threads()
-    cost = bleu(translator) - bleu(load_translator(model, torch.device("cpu"), precision="int8", threads=threads))
+    model, threads, several = translator.name, torch.get_num_threads(), len(translator.directions) > 1
+    measured = {direction if several else None: pairs[:MAX_CONSIDERED] for direction, pairs in corpora.items()}
+    in_int8 = load_translator(model, torch.device("cpu"), precision="int8", threads=threads)
+    exact, rounded = (evaluate_directions(each, measured, beam_size=1).mean["bleu"] for each in (translator, in_int8))
     pairs = {str(direction): min(len(of_direction), MAX_CONSIDERED) for direction, of_direction in corpora.items()}
-    save_table(find_model(model) / INT8_COST, Int8Cost(bleu=cost), {"pairs": pairs})
-    return cost
+    save_table(find_model(model) / INT8_COST, Int8Cost(bleu=exact - rounded), {"pairs": pairs})
+    return exact - rounded
 
 
 def described(heads: list[AlignmentHead]) -> str:

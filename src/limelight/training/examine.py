@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,17 +15,16 @@ from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
 from limelight.preparation.kept import keeps, kept_pairs
 from limelight.storage.layout import CONFIG, find_model
-from limelight.text.checks import find_loop, is_copied
 from limelight.text.pair import Pair
 
 MAX_PAIRS = 64
-"""Validation pairs of a corpus that are translated."""
+"""Validation pairs of a corpus that are scored."""
 IGNORED = 1.2
 """A model that reads its source finds targets of other sources at least so many times as perplexing."""
 UNLEARNED = 0.25
 """A perplexity of more than this share of the vocabulary means that almost nothing was learned."""
-OFTEN, OVERFITTED = 0.1, 0.1
-"""Share of translations with a fault, and of the validation loss above its minimum, that are reported."""
+OVERFITTED = 0.1
+"""Share of the validation loss above its minimum that is reported."""
 
 ADVICE = {
     "unlearned": "almost nothing was learned: was the run stopped too early, or is the learning rate too high?",
@@ -37,15 +35,12 @@ ADVICE = {
     "more text, fewer updates or more dropout (--set model.dropout=0.3) help",
     "improving": "the last validation was the best one: a longer run would be better (give the same command a larger "
     "--max-minutes or --max-steps)",
-    "loops": "repeat themselves: the model is undertrained, or pairs are misaligned",
-    "copies": "are copies of their source: is untranslated text in the training text (`limelight clean`)?",
-    "same-output": "are the same text for different sources: the model ignores its source, or is undertrained",
 }
 """Faults by name, with what to do."""
 
 
 def examine_run(run: Path) -> list[str]:
-    """What the log of a run, and the translations of its validation text by its best model, say."""
+    """What the log of a run, and the probabilities of its validation text under its best model, say."""
     config = load_config(find_model(run) / CONFIG)
     if not (run / LOG).is_file():
         raise RunError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
@@ -60,11 +55,6 @@ def examine_run(run: Path) -> list[str]:
         if pairs:
             some = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
             lines += said_by_perplexities(translator, some, *languages)
-            translations = translator.translate(
-                [pair.source for pair in some], source_lang=languages[0], target_lang=languages[1], beam_size=1,
-                lines=True, guards=False, protect=False,
-            )  # fmt: skip
-            lines += said_by_outputs(some, [each.text for each in translations])
     if not any(line.endswith(tuple(ADVICE.values())) for line in lines):
         lines.append("no fault was found")
     return lines
@@ -106,17 +96,3 @@ def said_by_perplexities(
         yield ADVICE["unlearned"]
     elif len(pairs) > 1 and other < IGNORED * own:
         yield ADVICE["ignores-source"]
-
-
-def said_by_outputs(pairs: Sequence[Pair], outputs: Sequence[str]) -> Iterator[str]:
-    """Faults that many translations have."""
-    both = list(zip(pairs, outputs, strict=True))
-    often = Counter(outputs).most_common(1)[0][1]
-    counts = {
-        "loops": sum(bool(find_loop(pair.source, output)) for pair, output in both),
-        "copies": sum(is_copied(pair.source, text) > is_copied(pair.source, pair.target) for pair, text in both),
-        "same-output": often if often > max(2, Counter(pair.target for pair in pairs).most_common(1)[0][1]) else 0,
-    }
-    for name, count in counts.items():
-        if count > OFTEN * len(pairs):
-            yield f"{count} of {counted(len(pairs), 'translation')} {ADVICE[name]}"

@@ -6,7 +6,7 @@ A logger is a class made from (run folder, updates done) with `log` and `close`;
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from limelight.errors import UserError
 from limelight.registry import Registry

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from limelight.config import Direction, RunConfig, direction_of, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.evaluation.evaluate import evaluate
+from limelight.evaluation.evaluate import evaluate_directions
 from limelight.files import write_whole
 from limelight.formats import read_pairs
 from limelight.models.interface import Seq2Seq
@@ -28,9 +28,9 @@ from limelight.preparation.extend import has_new_tags
 from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import read_general
 from limelight.storage.layout import BEST, WEIGHTS, find_start
-from limelight.storage.weights import named_weights, put_weights, read_numbers, read_weights
+from limelight.storage.weights import put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
-from limelight.training.checkpoints.keep import write_best
+from limelight.training.checkpoints.keep import weights_put_back, write_best
 from limelight.training.run_state import Run
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
@@ -121,7 +121,12 @@ def mix_with_parent(run: Run, task: Translation) -> None:
         _choose(run, task, parent)
     with run.interruptible():
         translators = [load_translator(each, run.device, threads=torch.get_num_threads()) for each in (parent, best)]
-        new, general = (_change(translators, text, config) for text in (_unseen(config, task), _general(run.folder)))
+        new, general = (
+            Change(sum(map(len, text.values())), *(_scores(each, text, config) for each in translators))
+            if any(text.values())
+            else None
+            for text in (_unseen(config, task), _general(run.folder))
+        )
     share = float(read_weights(best / WEIGHTS)[1][SHARE])
     before_after = BeforeAfter(share, new, general)
     write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(before_after, indent=2).decode() + "\n")
@@ -134,12 +139,11 @@ def mix_with_parent(run: Run, task: Translation) -> None:
 def _choose(run: Run, task: Translation, parent: Path) -> None:
     """Save the chosen mean of the weights as the model of the run."""
     trained, notes = read_weights(run.folder / BEST / WEIGHTS)
-    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
     of_parent = read_numbers(parent / WEIGHTS)
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (of_parent, trained)]
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
     share = 0.0 if notes.get("step") == "0" else 1.0
-    try:
+    with weights_put_back(run.model):
         if share and mixes and task.validates and not has_new_tags(run.folder):
             with run.interruptible():
                 share = _best_share(run, task, of_parent, trained)
@@ -148,8 +152,6 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
         write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
-    finally:
-        put_weights(run.model, own, where="the weights being trained")
 
 
 def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
@@ -199,23 +201,11 @@ def _general(run: Path) -> Corpora:
     return {direction: [pair for part in parts for pair in part[direction]] for direction in parts[0]}
 
 
-def _change(translators: Sequence[Translator], text: Corpora, config: RunConfig) -> Change | None:
-    """The scores of two models on the same text; None if there is none."""
-    pairs = sum(map(len, text.values()))
-    return Change(pairs, *(_scores(each, text, config) for each in translators)) if pairs else None
-
-
 def _scores(translator: Translator, text: Corpora, config: RunConfig) -> Scores:
     """BLEU and chrF with the search of the model, as `limelight evaluate` measures them."""
     several = has_tags(config.data)
     if several:
         translator.directions = directions_of(config.data)  # the parent lacks those that are new
-    evaluations = [
-        evaluate(translator, pairs, direction=direction if several else None) for direction, pairs in text.items()
-    ]
-    return Scores(
-        *(
-            sum(getattr(evaluation, name).score for evaluation in evaluations) / len(evaluations)
-            for name in Scores._fields
-        )
-    )
+    by_direction = {direction if several else None: pairs for direction, pairs in text.items()}
+    figures = evaluate_directions(translator, by_direction).mean
+    return Scores(figures["bleu"], figures["chrf"])

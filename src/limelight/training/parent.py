@@ -201,9 +201,6 @@ def _model_differences(parent: RunConfig, config: RunConfig) -> Iterator[Differe
         yield "model.family", old["family"], new["family"]
         return
     ignored = set(MAY_DIFFER)
-    if old.get("positions") == new.get("positions"):
-        ignored |= {"sinusoid_layout"} if new.get("positions") != "sinusoidal" else set()
-        ignored |= {"max_positions"} if new.get("positions") != "learned" else set()
     if new.get("output_bias"):
         ignored |= {"output_bias"}  # a new bias is zero
     if not (parent.data.train and parent.learns == "labels"):

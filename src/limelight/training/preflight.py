@@ -15,10 +15,10 @@ from limelight.models.interface import longest_sequence
 from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
 from limelight.preparation.kept import is_resumed, keeps
-from limelight.preparation.pairs import further_pieces
+from limelight.preparation.pairs import further_pieces, learn_tokenizer
 from limelight.preparation.replay import REPLAY
 from limelight.storage.layout import TOKENIZER, find_model
-from limelight.tokens import Tokenizers, load_tokenizers, train_tokenizer
+from limelight.tokens import Tokenizers, load_tokenizers
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
@@ -121,21 +121,9 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
     reserved = further_pieces(config)
     if tokens.vocabulary_size is not None:
         require_size(tokens.vocabulary_size, len(reserved_pieces(languages, reserved)))
-    joint = tokens.joint or not config.data.train
-    source, target = (
-        train_tokenizer(
-            [text],
-            kind=tokens.kind,
-            vocabulary_size=None,
-            languages=languages,
-            byte_fallback=tokens.byte_fallback,
-            seed=0,
-            sentences=1,
-            reserved=reserved,
-        )
-        for text in "ab"
-    )
-    return Tokenizers(source, source if joint else target)
+    small = config.model_copy(update={"tokens": tokens.model_copy(update={"vocabulary_size": None})})
+    source, target = (learn_tokenizer(small, [text], 1, languages=languages, reserved=reserved) for text in "ab")
+    return Tokenizers(source, source if tokens.joint or not config.data.train else target)
 
 
 def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:

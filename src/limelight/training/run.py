@@ -20,9 +20,9 @@ from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
-    check_format,
     has_updates,
     restore_newest,
+    stored_progress,
 )
 from limelight.training.checkpoints.lock import only_trainer
 from limelight.training.complete import complete_model
@@ -91,7 +91,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
     with only_trainer(folder) as locked, settings_put_back():
         if config.training.threads:
             torch.set_num_threads(config.training.threads)
-        check_format(folder / CHECKPOINTS)
+        stored_progress(folder / CHECKPOINTS)  # another format is refused before any work
         check_resumable(config, folder)
         check_run(config, folder)
         report = Report(folder, config.training, quiet=quiet)

@@ -16,7 +16,6 @@ from limelight.decoding.engine import CALL_TOKENS, Engine
 from limelight.decoding.host import NotANumberError
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.utf8 import Utf8
 from limelight.inference.cpu.search import MAX_SOURCE
 from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.linear import CompiledInt8Linear, int8_kind
@@ -84,19 +83,19 @@ def random_request(numbers: np.random.Generator, model: Seq2Seq) -> Request:
 
 
 @torch.inference_mode()
-def decoded(model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None) -> list[list[Hypothesis]]:
+def decoded(model: Seq2Seq, requests: Sequence[Request]) -> list[list[Hypothesis]]:
     """Together: in batches, as far as the engine wants."""
-    engine = Engine(model, utf8=utf8)
+    engine = Engine(model)
     return found_by(engine, [engine.submit(request) for request in requests])
 
 
 def step_by_step(
-    monkeypatch: pytest.MonkeyPatch, model: Seq2Seq, requests: Sequence[Request], utf8: Utf8 | None = None
+    monkeypatch: pytest.MonkeyPatch, model: Seq2Seq, requests: Sequence[Request]
 ) -> list[list[Hypothesis]]:
     """By the readable searches."""
     with monkeypatch.context() as only:
         only.setattr(Request, "is_plain", False)
-        return decoded(model, requests, utf8)
+        return decoded(model, requests)
 
 
 @pytest.fixture
@@ -170,25 +169,19 @@ def test_an_error_of_the_call_is_that_of_its_requests(monkeypatch: pytest.Monkey
     assert not engine.busy
 
 
-@pytest.mark.parametrize("rare", ["twins", "bytes"])
-def test_equal_sums_and_bytes_are_left_to_the_steps(
-    rare: str, monkeypatch: pytest.MonkeyPatch, calls: list, seed: int
-) -> None:
+def test_equal_sums_are_left_to_the_steps(monkeypatch: pytest.MonkeyPatch, calls: list, seed: int) -> None:
     """What the steps find alone is the result then; others of the call keep theirs."""
     numbers, alone = np.random.default_rng(seed), list[object]()
-    for _ in range(4):  # one model may prefer bytes everywhere, or nowhere
-        model = model_of("pre", twins=rare == "twins")
-        values = np.full(model.target_padding + 1, -1)
-        values[3:18] = (0xC3, 0xA4, 0x80) * 5
-        utf8 = Utf8(values) if rare == "bytes" else None
+    for _ in range(4):  # one model may prefer twins everywhere, or nowhere
+        model = model_of("pre", twins=True)
         requests = [random_request(numbers, model) for _ in range(12)]
         requests += [replace(request, settings=SearchSettings()) for request in requests]
-        expected = step_by_step(monkeypatch, model, requests, utf8)
+        expected = step_by_step(monkeypatch, model, requests)
         calls.clear()
-        assert_same([decoded(model, [request], utf8)[0] for request in requests], expected)
+        assert_same([decoded(model, [request])[0] for request in requests], expected)
         assert len(calls) == len(requests)
         alone += calls
-        assert_same(decoded(model, requests, utf8), expected)
+        assert_same(decoded(model, requests), expected)
     assert 0 < alone.count(None) < len(alone)
 
 

@@ -154,7 +154,7 @@ def test_how_bleu_is_measured_is_known(
 
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:
     pieces = max(len(tokenizers.source.encode(pair.source)) for pair in pairs[:1])
-    with pytest.raises(UserError, match=r"valid\.tsv:1: this validation pair has \d+ tokens"):
+    with pytest.raises(UserError, match=r"valid\.tsv:1: this text for validation has \d+ tokens"):
         validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
     longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
     assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1

@@ -34,8 +34,8 @@ MAX_ROWS = 64
 """Hypotheses that are decoded at a time: more do not use the products better."""
 
 GOES_ON, DECIDED, UNDECIDED = 0, 1, 2
-"""What a step says of a search. Left to the search in steps are equal sums, whose order it defines, bytes of characters
-with several bytes, which have to be valid UTF-8, and predictions that are NaN."""
+"""What a step says of a search. Left to the search in steps are equal sums, whose order it defines, and predictions
+that are NaN."""
 
 Doubles = npt.NDArray[np.float64]
 
@@ -110,11 +110,7 @@ def _worst(search: Search, trellis: Trellis) -> float:
 @compiled
 def _prune(search: Search, trellis: Trellis, position: int, scores: Doubles) -> None:
     """(2) See `Search._threshold` in `decoding/search.py`."""
-    length = np.float64(position + 1)
-    penalty = _penalty(search, length)
-    reference = max(scores[0], _worst(search, trellis) * penalty)
-    if search.alpha > 1:
-        reference *= 1 + max(search.at_limit / penalty - (search.limit + 1.0) / length, 0.0)
+    reference = max(scores[0], _worst(search, trellis) * _penalty(search, position + 1.0))
     for number in range(len(scores)):
         if scores[number] < reference - search.prune:
             scores[number] = -np.inf
@@ -138,7 +134,7 @@ def _finish(search: Search, trellis: Trellis, position: int, parent: int, total:
 @compiled
 def _advance(
     search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int, before: Doubles,
-    is_byte: npt.NDArray[np.bool_], kept: Integers,
+    kept: Integers,
 ) -> int:  # fmt: skip
     """One step of `Search.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
     slot, and become those after it if it goes on, and `kept` their parents."""
@@ -152,8 +148,7 @@ def _advance(
     if search.prune < np.inf:
         _prune(search, trellis, position, scores)
     for rank in range(count):
-        is_tied = width > 1 and sums[rank] == sums[rank + 1]
-        if scores[rank] > -np.inf and (is_tied or is_byte[ids[rank]]):
+        if width > 1 and scores[rank] > -np.inf and sums[rank] == sums[rank + 1]:
             return UNDECIDED
 
     for rank in range(width):
@@ -196,16 +191,14 @@ def _gather(trellis: Trellis, sentences: Integers, start: int, log_probabilities
 
 @partial(compiled, apart=True)
 def search_sentences(
-    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int,
-    is_byte: npt.NDArray[np.bool_], past: Past, trellis: Trellis,
-) -> None:  # fmt: skip
+    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, past: Past, trellis: Trellis
+) -> None:
     """Write the hypotheses of each sentence to the trellis; `past` has a slot for each that is decoded at a time.
 
     Args:
         sources: the ids of all sentences, end to end; each has at most `MAX_TOKENS`, the end included.
         firsts: (sentences + 1,): where each begins.
         searches: (sentences, fields of `Search`).
-        is_byte: (ids,): tokens that are a part of a character.
     """
     apart()
     slots, width, classes = len(past.ages), trellis.parents.shape[2], network.output.outputs
@@ -229,7 +222,7 @@ def search_sentences(
             own, outcome = _trellis_at(trellis, sentence), UNDECIDED
             if is_sound:
                 search, position, before = _search_at(searches, sentence), past.ages[slot] - 1, log_probabilities[slot]
-                outcome = _advance(search, own, position, best, slot, classes, before, is_byte, kept[0])
+                outcome = _advance(search, own, position, best, slot, classes, before, kept[0])
                 if width > 1 and outcome == GOES_ON:
                     follow_parents(past.ancestors[slot : slot + 1], kept, past.ages[slot : slot + 1])
             if outcome == UNDECIDED:
@@ -262,9 +255,7 @@ def search_for(
     )  # fmt: skip
     past = shape.past(min(len(chosen), max(1, MAX_ROWS // width)), width, limit + 1, max(firsts))
     searches = np.array([_settings(query, end) for query in chosen])
-    search_sentences(
-        network, sources.astype(np.int64), np.cumsum(firsts), searches, start, chosen[0].is_byte, past, trellis
-    )
+    search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, past, trellis)
     for row, number in enumerate(numbers):
         answers[number] = _answer(Trellis(*(part[row] for part in trellis)), queries[number])
     return answers

@@ -86,8 +86,6 @@ class Progress:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
         """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
-        if (stored := values.get("format", 1)) != FORMAT:
-            raise ValueError(f"it has format {stored}, and this version reads format {FORMAT}")
         other = sorted(values.keys() ^ {field.name for field in fields(cls)})
         if other:
             raise ValueError(f"missing or unknown: {', '.join(other)}")
@@ -177,29 +175,12 @@ def restore_newest(
     return None
 
 
-def check_format(folder: Path) -> None:
-    """Raise `UserError` if a checkpoint has a format that this version cannot resume exactly. Reads no weights.
-
-    Damaged checkpoints are ignored: `restore_newest` reports them.
-    """
-    for checkpoint in _numbered(folder):
-        stored = FORMAT
-        with suppress(OSError, ValueError, AttributeError):
-            stored = json.loads((checkpoint / PARTS[2]).read_bytes()).get("format", 1)
-        if stored != FORMAT:
-            raise UserError(
-                f"{checkpoint}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
-                f"Limelight {__version__} resumes format {FORMAT} and would not continue this run exactly. Its model "
-                "can still be used. To train on, use the version that wrote it, or start a new run with "
-                f"--from {folder.parent}"
-            )
-
-
 def stored_progress(folder: Path) -> list[Progress]:
-    """The progress stored in each readable checkpoint, oldest first."""
+    """The progress stored in each readable checkpoint, oldest first. Raises `UserError` for a format that this version
+    cannot resume exactly."""
     readable = []
     for checkpoint in _numbered(folder):
-        with suppress(OSError, RunError):
+        with suppress(OSError, RunError):  # `restore_newest` reports damaged ones
             readable.append(_read_progress(checkpoint))
     return readable
 
@@ -207,13 +188,22 @@ def stored_progress(folder: Path) -> list[Progress]:
 def _read_progress(checkpoint: Path) -> Progress:
     path = checkpoint / PARTS[2]
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        return Progress.from_json(values if isinstance(values, dict) else {})
-    except (ValueError, TypeError) as error:
+        values = json.loads(path.read_bytes())
+        stored = values.get("format", 1)
+        progress = Progress.from_json(values) if stored == FORMAT else None
+    except (ValueError, TypeError, AttributeError) as error:
         raise RunError(
             f"{path}: not the progress of a run as written by this version of Limelight ({error}); resume with the "
             f"version that wrote it, or remove {checkpoint.parent} to start again with the same vocabulary"
         ) from None
+    if progress is None:
+        raise UserError(
+            f"{checkpoint}: this checkpoint has format {shown(repr(stored))}, from another version of Limelight. "
+            f"Limelight {__version__} resumes format {FORMAT} and would not continue this run exactly. Its model can "
+            "still be used. To train on, use the version that wrote it, or start a new run with "
+            f"--from {checkpoint.parent.parent}"
+        )
+    return progress
 
 
 def find_damage(checkpoint: Path) -> str:

@@ -5,7 +5,8 @@ Nothing here changes the training state: a run that is extended after its end co
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from limelight.errors import UserError
 from limelight.files import remove, write_folder, write_whole
+from limelight.models.interface import Model
 from limelight.preparation.shortlist import share_detector
 from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS, find_snapshots
 from limelight.storage.model import save_model
@@ -109,13 +111,20 @@ def finish_model(run: Run) -> None:
         snapshots = keep_snapshot(run, score_of(run, seen))
     if run.config.training.average < 2 or len(snapshots) < 2:
         return
-    own = {name: tensor.clone() for name, tensor in named_weights(run.model).items()}
     folder = run.folder / SNAPSHOTS
-    try:
+    with weights_put_back(run.model):
         put_weights(run.model, average_weights([folder / name for name in snapshots]), where=str(folder))
         _validate_last(run, f"the average of updates {', '.join(str(int(name[5:13])) for name in snapshots)}")
+
+
+@contextmanager
+def weights_put_back(model: Model) -> Iterator[None]:
+    """A context that may change the weights being trained."""
+    own = {name: tensor.clone() for name, tensor in named_weights(model).items()}
+    try:
+        yield
     finally:
-        put_weights(run.model, own, where="the weights being trained")
+        put_weights(model, own, where="the weights being trained")
 
 
 def _validate_last(run: Run, made_from: str) -> Validation | None:

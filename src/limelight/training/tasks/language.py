@@ -8,19 +8,19 @@ from itertools import chain
 import numpy as np
 from torch.nn import functional
 
-from limelight.batching.batch import Batch, begun, cut_batches, label_batch
+from limelight.batching.batch import begun, label_batch
 from limelight.batching.blocks import BlockStream, MaskedStream, blocks_in_order
 from limelight.batching.drawing import View
 from limelight.batching.stream import LabelStream
 from limelight.config import RunConfig
 from limelight.evaluation.labels import score_labels
-from limelight.models.interface import Model, eval_mode, longest_sequence, require_room
+from limelight.models.interface import Model, eval_mode, longest_sequence
 from limelight.models.transformer.halves import Classifier, MaskedModel
 from limelight.preparation.pairs import Prepared
 from limelight.preparation.plain_text import PreparedText
 from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
-from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss, require_positions
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -105,7 +105,13 @@ class Labels(Task):
             seed=config.training.seed,
             chunk_pairs=config.batching.chunk_pairs,
         )
-        self.valid_batches = validation_batches(prepared, tokens=config.batching.tokens, longest=longest)
+        pairs, tokenizer = list(chain.from_iterable(prepared.valid)), prepared.tokenizers.source
+        rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]
+        numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
+        self.valid_batches = [
+            label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)
+            for texts in cut_validation(pairs, rows, rows, tokens=config.batching.tokens, longest=longest)
+        ]
 
     def validate(self, model: Model, precision: str) -> Validation:
         """The mean loss per label, accuracy and macro-F1 of the most probable labels."""
@@ -121,21 +127,3 @@ class Labels(Task):
                 truth += labels.tolist()
         scores = score_labels(self.labels, truth, predicted)
         return Validation(loss / len(truth), {"accuracy": scores.accuracy, "macro_f1": scores.macro_f1})
-
-
-def validation_batches(prepared: Prepared, *, tokens: int, longest: int | None) -> list[Batch]:
-    """All validation texts as batches, made once for a whole run.
-
-    Raises `UserError` for a text with more tokens than the `longest` sequence that the model permits.
-    """
-    pairs, tokenizer = list(chain.from_iterable(prepared.valid)), prepared.tokenizers.source
-    rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]
-    if longest is not None:
-        for pair, row in zip(pairs, rows, strict=True):
-            require_room(row, longest, f"{pair.place}: this text for validation")
-    lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
-    numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
-    return [
-        label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)
-        for texts in cut_batches(lengths, lengths, tokens=tokens, generator=np.random.default_rng(0))
-    ]

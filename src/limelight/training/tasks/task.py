@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast, runtime_checkable
 
+import numpy as np
 from torch import Tensor
 
-from limelight.batching.batch import Batch
+from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.stream import Stream
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.models.families import build_model, family_of, resolve
-from limelight.models.interface import Model, eval_mode
+from limelight.models.interface import Model, eval_mode, require_room
 from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import make_hold_out
 from limelight.preparation.kept import Say
@@ -23,6 +24,7 @@ from limelight.preparation.pairs import cleaned, first_look
 from limelight.preparation.replay import make_replay
 from limelight.registry import Registry
 from limelight.shapes import Float
+from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 from limelight.training.optimization.precision import autocast
@@ -94,6 +96,21 @@ def require_positions(config: RunConfig, longest: int | None, setting: str = "ma
             f"batching.{setting}={length} is more than the {longest} positions the model learns; lower it, or raise "
             "model.max_positions"
         )
+
+
+def cut_validation(
+    pairs: Sequence[Pair], *sides: Sequence[Sequence[int]], tokens: int, longest: int | None
+) -> list[np.ndarray]:
+    """The pairs of each batch for validation, given the ids of both sides.
+
+    Raises `UserError` for a pair with more tokens than the `longest` sequence that the model permits: now, not at the
+    first validation.
+    """
+    if longest is not None:
+        for pair, *rows in zip(pairs, *sides, strict=True):
+            require_room(max(rows, key=len), longest, f"{pair.place}: this text for validation")
+    lengths = [np.array([len(row) + 1 for row in side], dtype=np.int64) for side in sides]
+    return cut_batches(*lengths, tokens=tokens, generator=np.random.default_rng(0))
 
 
 def mean_loss(model: Model, batches: Iterable[Batch], precision: str) -> float:

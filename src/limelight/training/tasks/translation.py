@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, cut_batches, make_batch
+from limelight.batching.batch import Batch, make_batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.stream import BatchStream
 from limelight.config import (
@@ -30,14 +30,14 @@ from limelight.evaluation.metrics import (
     corpus_chrf,
 )
 from limelight.formats import read_lines
-from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence, require_room
+from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
 from limelight.training.optimization.precision import search_precision
-from limelight.training.tasks.task import Task, Validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss, require_positions
 
 MAX_DATA_WORKERS = 8
 
@@ -107,17 +107,9 @@ class ValidSet:
 def validation_batches(
     pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
 ) -> list[Batch]:
-    """All pairs as batches.
-
-    Raises `UserError` for a pair with more tokens than the `longest` sequence that the model permits: now, not at the
-    first validation.
-    """
+    """All pairs as batches; see `cut_validation`."""
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
-    if longest is not None:
-        for pair, *rows in zip(pairs, sources, targets, strict=True):
-            require_room(max(rows, key=len), longest, f"{pair.place}: this validation pair")
-    lengths = [np.array([len(row) + 1 for row in side]) for side in (sources, targets)]
     padding = tokenizers.target.padding
     return [
         make_batch(
@@ -128,7 +120,7 @@ def validation_batches(
             source_padding=tokenizers.source.padding,
             target_padding=padding,
         )
-        for rows in cut_batches(*lengths, tokens=tokens, generator=np.random.default_rng(0))
+        for rows in cut_validation(pairs, sources, targets, tokens=tokens, longest=longest)
     ]
 
 
