@@ -12,7 +12,7 @@ from limelight.errors import UserError
 
 OWN = DecodingConfig(
     beam_size=3,
-    length_penalty=1.1,
+    length_penalty=0.9,
     length_offset=2.0,
     patience=2.0,
     prune=7.0,
@@ -69,7 +69,7 @@ def test_what_was_used_is_told_and_nothing_else() -> None:
     assert "prune" not in search_settings(OWN, {"n_best": 2}).to_dict()
     greedy = search_settings(OWN, {"beam_size": 1}).to_dict()
     assert "prune" not in greedy
-    assert greedy["length_penalty"] == 1.1
+    assert greedy["length_penalty"] == 0.9
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_half_precision_copies_and_tables_are_taken(folder: Path, stored: Stored
     def older(weights: dict[str, Tensor]) -> None:
         for name in ("lm_head.weight", "model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight"):
             weights[name] = weights["model.shared.weight"].clone()
-        weights["model.encoder.embed_positions.weight"] = sinusoids(64, 12, layout="halves")
+        weights["model.encoder.embed_positions.weight"] = sinusoids(torch.arange(64), 12, layout="halves")
         weights.update({name: tensor.half() for name, tensor in weights.items()})
 
     edit(folder, older)

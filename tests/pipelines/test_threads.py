@@ -9,9 +9,7 @@ import pytest
 import torch
 
 from limelight.config import DecodingConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.families import build_model
-from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translation, Translator
 from tests.decoding.fakes import characters
 
@@ -22,15 +20,6 @@ MODELS: dict[str, ModelConfig] = {
     "rotary": TransformerConfig(**SIZES, positions="rotary"),
     "recurrent": RecurrentConfig(embedding=13, hidden=17, score_size=11),
 }
-
-
-def built(config: ModelConfig) -> Seq2Seq:
-    """With tables of sinusoids that are too short for nearly every text, so that each call makes longer ones."""
-    model = build_model(config, characters()).eval()
-    for module in model.modules():
-        if isinstance(module, SinusoidalPositions):
-            module.table = module.table[:2]
-    return model
 
 
 def text() -> str:
@@ -66,13 +55,13 @@ def test_many_threads_get_what_each_would_get_alone(
     monkeypatch.setattr("limelight.pipelines.scheduler.SENTENCES_EACH", 2)
     random.seed(seed)
     given = [[[text() for _ in range(random.randint(1, 4))] for _ in range(CALLS)] for _ in range(CALLERS)]
-    settings, weights = DecodingConfig(max_length_factor=1.5, max_length_extra=2), built(MODELS[name])
+    settings, weights = (
+        DecodingConfig(max_length_factor=1.5, max_length_extra=2),
+        build_model(MODELS[name], characters()).eval(),
+    )
     alone = Translator(weights, characters(), settings, precision=precision)
     expected = [[alone.translate(texts, beam_size=3) for texts in lists] for lists in given]
     before = torch.get_num_threads(), sys.getswitchinterval()
-    for module in weights.modules():
-        if isinstance(module, SinusoidalPositions):
-            module.table = module.table[:2]
     shared = Translator(weights, characters(), settings, precision=precision, threads=threads)
     found = called_at_once(shared, given)
     assert (torch.get_num_threads(), sys.getswitchinterval()) == before

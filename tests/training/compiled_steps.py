@@ -32,7 +32,7 @@ def main() -> None:
         return lambda *given: calls.append(1) or graph.forward(*given)
 
     model = make_model(transformer(dropout=0.2, encoder_layers=1, decoder_layers=1)).train()
-    learner = Compiled(model, backend=traced, longest=300)
+    learner = Compiled(model, backend=traced)
     learner.compile(sample_batch(model))
     calls.clear()
     at_first, apart = len(graphs), 0.0

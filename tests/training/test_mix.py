@@ -53,7 +53,7 @@ def tuned(parent: Path, folder: Path, count: int = 60, **data: object) -> RunCon
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models of runs whose texts alone are looked at get no scores."""
     monkeypatch.setattr(mixing, "_best_share", lambda *_: 1.0)
-    monkeypatch.setattr(mixing, "_change", lambda *_: mixing.Change(1, *[mixing.Scores(0.0, 0.0)] * 2))
+    monkeypatch.setattr(mixing, "_scores", lambda *_: mixing.Scores(0.0, 0.0))
 
 
 def sides(path: Path) -> set[tuple[str, str]]:
@@ -114,7 +114,7 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     fixed, general = Fixed(figures), SimpleNamespace(measure=lambda *_, **__: None)
     monkeypatch.setattr(mixing, "_mean", fixed.mean)
     monkeypatch.setattr(mixing, "valid_sets", lambda *_: {"": general})
-    monkeypatch.setattr(mixing, "_change", lambda *_: mixing.Change(1, *[mixing.Scores(0.0, 0.0)] * 2))
+    monkeypatch.setattr(mixing, "_scores", lambda *_: mixing.Scores(0.0, 0.0))
     real = mixing._best_share
 
     def best(run, task, there, trained):
@@ -135,18 +135,18 @@ def test_the_share_is_the_best_of_those_that_lose_little(
 def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config, real = tuned(parent, tmp_path), mixing._change
+    config, real = tuned(parent, tmp_path), mixing._scores
 
     def fail(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mixing, "_change", fail)
+    monkeypatch.setattr(mixing, "_scores", fail)
     monkeypatch.setattr(complete, "MIN_ALIGNED", 1)
     with pytest.raises(KeyboardInterrupt):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run" / BEFORE_AFTER).exists()
     chosen = read_weights(tmp_path / "run/best/model.safetensors")
-    monkeypatch.setattr(mixing, "_change", real)
+    monkeypatch.setattr(mixing, "_scores", real)
     train(load_config(tmp_path / "run/config.yaml"), tmp_path / "run", quiet=True)
     content = json.loads((tmp_path / "run" / BEFORE_AFTER).read_text())
     assert content["share"] == float(chosen[1]["share"])

@@ -12,7 +12,7 @@ import torch
 from limelight.batching.batch import Batch, PlannedBatch, make_blocks
 from limelight.batching.stream import Position
 from limelight.training.distributed import Group
-from limelight.training.shares import MADE_AHEAD, shared, shares
+from limelight.training.shares import MADE_AHEAD, shares
 
 CPU = torch.device("cpu")
 
@@ -61,9 +61,3 @@ def test_the_draws_of_a_batch_follow_from_its_index_in_the_update() -> None:
                 value = torch.rand(()).item()
                 assert drawn.setdefault(int(batch.target_in[0, 0]), value) == value
     assert len(set(drawn.values())) == 3
-
-
-def test_batches_are_shared_evenly_by_their_size() -> None:
-    assert shared([5, 1, 2, 4], 2) == [[0, 1], [2, 3]]
-    assert shared([3, 3], 3) == [[0], [1], []]
-    assert shared([], 2) == [[], []]

@@ -121,7 +121,7 @@ def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     """Every variable by its path in the specification. Padding is a class there, which gets a large negative bias."""
     variables = to_theirs(weights, names_in(CTRANSLATE2, config), "the model")
     if config.positions == "sinusoidal":
-        table = sinusoids(MAX_POSITIONS, config.d_model, layout=config.sinusoid_layout)
+        table = sinusoids(torch.arange(MAX_POSITIONS), config.d_model, layout=config.sinusoid_layout)
         variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
     projection = variables["decoder/projection/weight"]
     size = len(variables["decoder/embeddings/weight"])

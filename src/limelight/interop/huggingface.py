@@ -230,7 +230,7 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
         name = HUGGINGFACE.positions.format(side=side)
         if name in tensors:
             table = tensors.pop(name)
-            expected = sinusoids(len(table) if table.dim() else 0, config.d_model, layout="halves")
+            expected = sinusoids(torch.arange(len(table) if table.dim() else 0), config.d_model, layout="halves")
             require_equal(table, expected, f"{where}: {name} should be sinusoids, all sines before all cosines", 5e-3)
     tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
     config = config.model_copy(update={"output_bias": True})
@@ -341,7 +341,7 @@ def read_m2m100(
     )
     side = starting_with(side, values["decoder_start_token_id"])
     where, tensors = str(folder / WEIGHTS), read_weights(folder / WEIGHTS)[0]
-    table = sinusoids(config.max_positions + _OFFSET, config.d_model, layout="inclusive")[_OFFSET:]
+    table = sinusoids(torch.arange(config.max_positions + _OFFSET), config.d_model, layout="inclusive")[_OFFSET:]
     for each in ("encoder", "decoder"):
         tensors[HUGGINGFACE.positions.format(side=each)] = table
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)

@@ -1,7 +1,6 @@
 """Embeddings of tokens and positions, the output projection, and row-wise int8 quantization."""
 
 import math
-from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -73,7 +72,9 @@ class TokenEmbedding(nn.Module):
         return self.weight[: self.padding]
 
 
-def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Float[Tensor, "length model"]:
+def sinusoids(
+    positions: Int[Tensor, "*places"], d_model: int, *, layout: str = "interleaved"
+) -> Float[Tensor, "*places model"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same) (Vaswani et al. 2017, section 3.5).
 
     Args:
@@ -83,71 +84,54 @@ def sinusoids(length: int, d_model: int, *, layout: str = "interleaved") -> Floa
     """
     pairs = (d_model + 1) // 2
     steps = max(pairs - 1, 1) if layout == "inclusive" else d_model / 2
-    rates = torch.exp(torch.arange(pairs, dtype=torch.float64) * (-math.log(10_000.0) / steps))
-    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+    wide = torch.float32 if positions.device.type == "mps" else torch.float64
+    pair = torch.arange(pairs, dtype=wide, device=positions.device)
+    angles = positions[..., None] * torch.exp(pair * (-math.log(10_000.0) / steps))
     if layout == "interleaved":
         table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
     else:
         table = torch.cat([angles.sin(), angles.cos()], dim=-1)
-    return table[:, :d_model].float()
+    return table[..., :d_model].float()
 
 
-class AddedPositions(nn.Module, ABC):
-    """Adds the row of each position in `table` to the embeddings."""
+class SinusoidalPositions(nn.Module):
+    """Adds sinusoidal position encodings. There are no weights and no maximum length."""
 
-    table: Tensor
+    def __init__(self, *, layout: str = "interleaved") -> None:
+        super().__init__()
+        self.layout = layout
 
     def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
         """Add positions 0, 1, ... along each row."""
-        return embedded + self.reach(embedded.shape[1])[: embedded.shape[1]].to(embedded.dtype)
+        return embedded + self._encode(torch.arange(embedded.shape[1], device=embedded.device), embedded)
 
     def at(
-        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"], *, most: int
+        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width model"]:
-        """Add to each row the vector of its position in `places`; `most` exceeds all of them."""
-        return embedded + self.reach(most, places)[places].to(embedded.dtype)[:, None]
+        """Add to each row the vector of its position in `places`."""
+        return embedded + self._encode(places, embedded)[:, None]
 
-    @abstractmethod
-    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
-        """A table of `length` positions, or at least of those in `places`."""
-
-
-class SinusoidalPositions(AddedPositions):
-    """Adds sinusoidal position encodings. There are no weights and no maximum length.
-
-    The table is a cache: it is not stored with the model and grows on demand.
-    """
-
-    def __init__(self, d_model: int, *, layout: str = "interleaved", ready: int = 256) -> None:
-        super().__init__()
-        self.layout = layout
-        table = torch.zeros(ready, d_model)  # see `draw_normal`
-        self.register_buffer(
-            "table", table if table.is_meta else sinusoids(ready, d_model, layout=layout), persistent=False
-        )
-
-    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
-        """Callers use the returned table, as another thread may replace the cached table by a shorter one."""
-        table = self.table
-        if length > table.shape[0]:
-            with torch.inference_mode(False):  # a table grown while translating must still serve training
-                table = sinusoids(2 * length, table.shape[-1], layout=self.layout).to(table)
-            self.table = table
-        return table
+    def _encode(self, positions: Tensor, like: Tensor) -> Tensor:
+        return sinusoids(positions, like.shape[-1], layout=self.layout).to(like.dtype)
 
 
-class LearnedPositions(AddedPositions):
-    """One trained vector per position (Gehring et al. 2017); longer sequences are not supported."""
+class LearnedPositions(nn.Module):
+    """Adds one trained vector per position (Gehring et al. 2017); longer sequences are not supported."""
 
     def __init__(self, d_model: int, *, longest: int) -> None:
         super().__init__()
         self.table = nn.Parameter(draw_normal(longest, d_model, spread=d_model**-0.5))
 
-    def reach(self, length: int, places: Int[Tensor, " batch"] | None = None) -> Float[Tensor, "_ model"]:
-        """Raises `UserError` beyond the last trained position."""
-        if length > self.table.shape[0]:
-            self.require(length if places is None else int(places.max()) + 1)
-        return self.table
+    def forward(self, embedded: Float[Tensor, "batch length model"]) -> Float[Tensor, "batch length model"]:
+        """Add positions 0, 1, ... along each row. Raises `UserError` beyond the last trained position."""
+        self.require(embedded.shape[1])
+        return embedded + self.table[: embedded.shape[1]].to(embedded.dtype)
+
+    def at(
+        self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch width model"]:
+        """Add to each row the vector of its position in `places`."""
+        return embedded + self.table[places].to(embedded.dtype)[:, None]
 
     def require(self, length: int) -> None:
         """Raise `UserError` beyond the last trained position."""

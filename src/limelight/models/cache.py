@@ -76,11 +76,6 @@ class Past(State):
         ancestors = prompts.new_zeros(len(prompts), width, FIRST_ROOM)
         return cls(layers, ancestors, torch.zeros_like(prompts), prompts, 0, longest)
 
-    @property
-    def bound(self) -> int:
-        """Exceeds the position of every sentence."""
-        return self.longest + self.most + 1
-
     def extended(self) -> tuple["Past", Bool[Tensor, "batch width columns"]]:
         """The past with one more position, which the layers write next, and the mask of each hypothesis' columns."""
         batch, width, room = self.ancestors.shape

@@ -84,9 +84,8 @@ def run_training(run: Run) -> str:
 def _compile(run: Run) -> None:
     """Compile the passes of the model that computes: the half-precision copy, if there is one."""
     computing = run.model if run.half is None else run.half.refreshed()
-    longest = max(run.config.batching.max_length, run.config.batching.block)
     with run.interruptible():
-        run.compiled = compiled_or_none(computing, run.device, run.report.say, longest=longest)
+        run.compiled = compiled_or_none(computing, run.device, run.report.say)
 
 
 def why_over(run: Run) -> str:

@@ -144,18 +144,17 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
         if not config.begin_with:
             raise
         raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it") from None
-    if augmentation.needs_alignments and (not data.train or config.learns != "pairs"):
-        raise UserError(
-            "augmentation.placeholders and augmentation.terms are for pairs of sentences that translate one another: "
-            "set both to 0"
-        )
+    if config.learns != "pairs":
+        if augmentation.needs_alignments or config.tokens.sampling:
+            raise UserError(
+                "augmentation.placeholders, augmentation.terms and tokens.sampling are for pairs of sentences that "
+                "translate one another: set them to 0"
+            )
+        return
     for tokenizer in tokenizers:
         if augmentation.needs_alignments:
             require_marks(tokenizer)
-        if config.learns == "pairs":
-            tokenizer.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
-    if config.learns == "labels" and config.tokens.sampling:
-        raise UserError("tokens.sampling is for pairs of sentences that translate one another: set it to 0")
+        tokenizer.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
 
 
 LABELS = ("one", "other")

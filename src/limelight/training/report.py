@@ -77,7 +77,9 @@ class Report:
         speed = self._pieces / (now - self._since) if now > self._since else 0.0
         name = f"update {progress.step:>6}  epoch {progress.position.epoch + 1}"
         figures = f"loss {loss:.4f}  {speed:,.0f} target tokens/s  rate {rate:.2e}"
-        self.display.show(name, _share_done(progress, self.config), figures, time_left(progress, self.config))
+        done = _share_done(progress, self.config)
+        left = f"{clock(progress.seconds * (1 - done) / done)} left" if done and progress.seconds else ""
+        self.display.show(name, done, figures, left)
         if due:
             self._write("training", progress, loss=loss, learning_rate=rate, target_tokens_per_second=round(speed),
                         gradient_norm=result.gradient_norm)  # fmt: skip
@@ -159,18 +161,10 @@ def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
 
 
 def _share_done(progress: Progress, config: TrainingConfig) -> float:
-    """The used share of the nearest bound, from 0 to 1."""
+    """The used share of the nearest bound, from 0 to 1; 0 if only early stopping ends the run."""
     shares = [0.0]
     if config.max_steps:
         shares.append(progress.step / config.max_steps)
     if config.max_minutes:
         shares.append(progress.seconds / (60 * config.max_minutes))
     return min(1.0, max(shares))
-
-
-def time_left(progress: Progress, config: TrainingConfig) -> str:
-    """Estimated time until the nearest bound; empty if only early stopping ends the run."""
-    done = _share_done(progress, config)
-    if done <= 0 or progress.seconds <= 0:
-        return ""
-    return f"{clock(progress.seconds * (1 - done) / done)} left"

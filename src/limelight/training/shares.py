@@ -1,7 +1,7 @@
 """The share of a process in an update: which batches it computes, made ahead in a thread, with seeded random draws."""
 
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -25,17 +25,6 @@ def seed_draws(device: torch.device, *, seed: int, step: int, batch: int) -> Non
             torch.cuda.manual_seed(int(value))
     elif device.type == "mps":
         torch.mps.manual_seed(int(value))
-
-
-def shared(sizes: Sequence[int], count: int) -> list[list[int]]:
-    """Which items each of `count` processes computes, in order: the largest goes first, and each to the process with
-    the least so far."""
-    loads, own = [0] * count, [[] for _ in range(count)]  # type: list[int], list[list[int]]
-    for item in sorted(range(len(sizes)), key=lambda item: -sizes[item]):
-        process = loads.index(min(loads))
-        loads[process] += sizes[item]
-        own[process].append(item)
-    return [sorted(items) for items in own]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +63,8 @@ def shares(
 
     def planned() -> tuple[Share, Position]:
         drawn = [next(plans) for _ in range(accumulate)]
-        own = shared([plan.positions for plan, _ in drawn], group.size)[group.rank]
-        making = {number: pool.submit(made, drawn[number][0]) for number in own}
+        by_size = sorted(range(accumulate), key=lambda number: -drawn[number][0].positions)  # dealt to the processes
+        making = {number: pool.submit(made, drawn[number][0]) for number in sorted(by_size[group.rank :: group.size])}
         return Share(making, sum(plan.target_tokens for plan, _ in drawn)), drawn[-1][1]
 
     upcoming: deque[tuple[Share, Position]] = deque()

@@ -203,7 +203,7 @@ def _side(stack: Stack, length: int) -> Side:
         numbers = np.require(weight.detach().numpy(), requirements=["C", "W"])
     positions = np.zeros((0, size), dtype=np.float32)
     if isinstance(stack.positions, SinusoidalPositions):
-        positions = sinusoids(length, size, layout=stack.positions.layout).numpy()
+        positions = sinusoids(torch.arange(length), size, layout=stack.positions.layout).numpy()
     elif stack.positions is not None:
         positions = numbers_of(stack.positions.table).numpy().copy()
     turns = np.zeros((0, 2), dtype=np.float32) if stack.rotary is None else turns_of(stack.rotary, length)

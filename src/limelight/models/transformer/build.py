@@ -129,7 +129,7 @@ def _scale_residual_projections(layers: Sequence[Layer]) -> None:
 
 def sinusoidal(config: StackConfig) -> SinusoidalPositions:
     """Positions as in the paper."""
-    return SinusoidalPositions(config.d_model, layout=config.sinusoid_layout)
+    return SinusoidalPositions(layout=config.sinusoid_layout)
 
 
 def learned(config: StackConfig) -> LearnedPositions:

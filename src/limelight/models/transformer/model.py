@@ -88,8 +88,7 @@ class Stack(nn.Module):
         past, ages, bias = state.past, state.ages, None
         hidden = self.embedding(ids)
         if self.positions is not None:
-            most = past.bound if isinstance(past, Past) else int(ages.max()) + 1
-            hidden = self.positions.at(hidden, ages, most=most)
+            hidden = self.positions.at(hidden, ages)
         hidden = self.dropout(hidden)
         if isinstance(past, Past):
             past, permitted = past.extended()

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from limelight.batching.batch import Batch, make_blocks, pad_rows
 from limelight.errors import UserError, shown
-from limelight.layers.embedding import SinusoidalPositions
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import DecoderOnly
 from limelight.models.transformer.model import Transformer
@@ -123,7 +122,6 @@ def _sum(losses: Sequence[Tensor]) -> Tensor:
 
 
 BACKEND = "inductor"
-DEFAULT_LONGEST = 256
 ROWS, SOURCE, TARGET = 40, 27, 31
 """The sizes of the sample batch. Three different numbers: sizes that are equal would be compiled as one."""
 
@@ -132,26 +130,17 @@ class Compiled:
     """Replaces a model while losses are computed; weights and gradients are the model's.
 
     Dropout draws the same random numbers as in the model, so losses and gradients are equal but for rounding.
-    Validation and the saved model are independent of it. The code holds for sequences of up to `longest` positions.
+    Validation and the saved model are independent of it.
     """
 
-    def __init__(
-        self, model: Model, backend: str | Callable[..., object] = BACKEND, *, longest: int = DEFAULT_LONGEST
-    ) -> None:
+    def __init__(self, model: Model, backend: str | Callable[..., object] = BACKEND) -> None:
         self._model = model
-        self._tables: list[tuple[SinusoidalPositions, Tensor]] = []
-        for module in model.modules():
-            if isinstance(module, SinusoidalPositions):  # whose table grows with the first longer sequence
-                module(module.table.new_zeros(1, longest, module.table.shape[1]))
-                self._tables.append((module, module.table))
         # Random numbers of torch's own kernels, not of generated code, which draws others.
         options: dict[str, Any] | None = {"fallback_random": True} if backend == "inductor" else None
         self._forward = torch.compile(model, dynamic=True, fullgraph=True, backend=backend, options=options)
 
     def __call__(self, batch: Batch) -> Float[Tensor, "batch length features"]:
         """Features at every position of `batch.target_out`."""
-        for module, table in self._tables:
-            module.table = table  # another one, which a validation has grown, would not fit the code
         with torch.compiler.set_stance("eager_on_recompile"):
             return self._forward(batch)
 
@@ -164,11 +153,9 @@ class Compiled:
         self._forward(batch).square().sum().backward()
 
 
-def compiled_or_none(
-    model: Model, device: torch.device, say: Callable[[str], None], *, longest: int = DEFAULT_LONGEST
-) -> Compiled | None:
+def compiled_or_none(model: Model, device: torch.device, say: Callable[[str], None]) -> Compiled | None:
     """The model with compiled passes; None, and one line to `say`, where this machine cannot compile them."""
-    compiled = Compiled(model, longest=longest)
+    compiled = Compiled(model)
     say("compiling the model (training.compile) ...")
     try:
         compiled.compile(sample_batch(model).to(device))

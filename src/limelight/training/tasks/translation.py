@@ -57,10 +57,11 @@ class ValidSet:
         direction: Direction,
         sentences: int,
     ) -> None:
-        several = has_tags(config.data)
         self.config, self.direction = config, direction
-        self.tokenizers = tagged(tokenizers, direction.target) if several else tokenizers
-        self.chosen = _spread(pairs, sentences)
+        self.tokenizers = tagged(tokenizers, direction.target) if has_tags(config.data) else tokenizers
+        # Evenly spaced, so that a file sorted by length is covered.
+        rows = np.linspace(0, len(pairs) - 1, min(sentences, len(pairs))).astype(int)
+        self.chosen = [pairs[row] for row in rows]
         self.tokenize = self.measured_by = ""
         if self.chosen:
             references = [pair.target for pair in pairs]
@@ -77,19 +78,6 @@ class ValidSet:
         loss = mean_loss(model, self.batches, precision)
         if not self.chosen:
             return Validation(loss)
-        outputs = self.translate(model, precision)
-        references = [pair.target for pair in self.chosen]
-        figures = {
-            "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
-            "chrf": corpus_chrf(outputs, references).score,
-        }
-        figures |= {name: METRICS.find(name)(outputs, references) for name in self.config.training.metrics}
-        middle = len(outputs) // 2
-        shown = self.chosen[middle].source, references[middle], outputs[middle]
-        return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
-
-    def translate(self, model: Seq2Seq, precision: str) -> list[str]:
-        """Greedy translations of the chosen sources, as `translate` prints them."""
         translator = Translator(
             model,
             self.tokenizers,
@@ -99,9 +87,16 @@ class ValidSet:
             directions=(self.direction,),
         )
         translator.knows_placeholders = self.config.augmentation.placeholders > 0
-        return [
-            translation.text for translation in translator.translate([pair.source for pair in self.chosen], beam_size=1)
-        ]
+        translations = translator.translate([pair.source for pair in self.chosen], beam_size=1)
+        outputs, references = [each.text for each in translations], [pair.target for pair in self.chosen]
+        figures = {
+            "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
+            "chrf": corpus_chrf(outputs, references).score,
+        }
+        figures |= {name: METRICS.find(name)(outputs, references) for name in self.config.training.metrics}
+        middle = len(outputs) // 2
+        shown = self.chosen[middle].source, references[middle], outputs[middle]
+        return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
 
 
 def validation_batches(
@@ -122,13 +117,6 @@ def validation_batches(
         )
         for rows in cut_validation(pairs, sources, targets, tokens=tokens, longest=longest)
     ]
-
-
-def _spread(pairs: Sequence[Pair], count: int) -> Sequence[Pair]:
-    """`count` evenly spaced pairs, so that a file sorted by length is covered; all if there are fewer."""
-    if len(pairs) <= count:
-        return pairs
-    return [pairs[int(row)] for row in np.linspace(0, len(pairs) - 1, count)]
 
 
 class Translation(Task):
@@ -199,24 +187,24 @@ def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
     """Each corpus of a run in each of its directions, with its weight and the tags before every source: for the target
     language if there are several directions, for back-translated text, and in half of its pairs for a side
     constraint."""
-    views, origins = list[View](), list[tuple[Corpus, str]]()
+    drawn = list[tuple[View, Corpus, str]]()
     for number, (corpus, store) in enumerate(zip(data.train, prepared.stores, strict=True)):
         words = prepared.alignments[number] if prepared.alignments else None
         direction = direction_of(corpus)
-        views.append(View(store, languages=Languages(*direction), alignment=words))
-        origins.append((corpus, corpus.side_constraint))
+        view = View(store, languages=Languages(*direction), alignment=words)
+        drawn.append((view, corpus, corpus.side_constraint))
         if data.both_directions and not corpus.tag:
             turned = words.reversed() if words else None
-            views.append(View(store.reversed(), languages=Languages(*direction.reversed), alignment=turned))
-            origins.append((corpus, ""))
-    weighted, shares = list[View](), balance([len(view.store) for view in views], data.temperature)
-    for view, (corpus, constraint), share in zip(views, origins, shares, strict=True):
+            view = View(store.reversed(), languages=Languages(*direction.reversed), alignment=turned)
+            drawn.append((view, corpus, ""))
+    views, shares = list[View](), balance([len(view.store) for view, _, _ in drawn], data.temperature)
+    for (view, corpus, constraint), share in zip(drawn, shares, strict=True):
         tags = [language_tag(view.languages.target)] if has_tags(data) else []
         tags += [BACK_TRANSLATED] if corpus.tag == "bt" else []
         for way in [tags, [*tags, side_constraint_tag(constraint)]] if constraint else [tags]:
             prefix = tuple(map(prepared.tokenizers.source.reserved_id, way))
-            weighted.append(view._replace(weight=corpus.weight * share / (2 if constraint else 1), prefix=prefix))
-    return weighted
+            views.append(view._replace(weight=corpus.weight * share / (2 if constraint else 1), prefix=prefix))
+    return views
 
 
 def balance(sizes: Sequence[int], temperature: float) -> list[float]:
