@@ -146,7 +146,7 @@ def test_what_was_interrupted_is_not_marked(monkeypatch: pytest.MonkeyPatch, tmp
 
 PARENT = """
 import atexit
-atexit.register(lambda: linear.PENDING[0].ended.wait(600))  # first, so it runs after the child was killed
+atexit.register(lambda: linear.PENDING[0].join(600))  # first, so it runs after the child was killed
 from limelight.decoding import ahead
 from limelight.inference import linear
 begun = []

@@ -16,7 +16,7 @@ from limelight.config import config_from, known_keys, override
 from limelight.config import models as settings
 from limelight.config.models import LearnsFrom, ModelSection, Width
 from limelight.errors import UserError
-from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.layers.embedding import TokenEmbedding
 from limelight.models import families
 from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, resolve, use_of
 from limelight.models.interface import Memory, Seq2Seq, State
@@ -108,7 +108,7 @@ class Toy(Seq2Seq[Mean, Mean]):
         return self.step(batch.target_in, self.encode(batch.source, batch.source_valid))[0]
 
     def output_weights(self) -> tuple[Tensor, None]:
-        return projection_weight(None, self.target), None
+        return self.target.output_weight(), None
 
     def project(self, features: Tensor) -> Tensor:
         return functional.linear(features, self.output_weights()[0])

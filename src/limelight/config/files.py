@@ -25,6 +25,7 @@ FORMAT = 2
 RETIRED = {
     "training.processes",
     "training.average_of",
+    "training.freeze",
     "augmentation.memory",
     "data.states",
     "data.train.column",

@@ -9,15 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING
+from threading import Lock, Thread
 
 from limelight.child import Child, Frame, Handler, Header
 from limelight.errors import RunError
 from limelight.files import locked
-
-if TYPE_CHECKING:
-    from limelight.inference.linear import Pending
 
 VARIABLE = "LIMELIGHT_COMPILE"
 """`here` compiles kernels at their first call in the calling process; the default is a child process."""
@@ -43,13 +39,13 @@ def compile_aside(say: Say) -> None:
     with _STARTING:
         if os.environ.get(VARIABLE) == "here" or (mark := _missing()) is None:
             return
-        from limelight.inference.linear import PENDING, Pending
+        from limelight.inference.linear import PENDING
 
         if PENDING:
             return
-        PENDING.append(Pending(mark, Event()))
         child = Child(f"{__name__}:in_child", silence=SILENCE)
-        Thread(target=_await, args=(child, PENDING[0], say), daemon=True).start()
+        PENDING.append(Thread(target=_await, args=(child, mark, say), daemon=True))
+        PENDING[0].start()
     say(
         "compiling kernels for this machine in the background (once, about 30 s, more if it is busy); translation "
         f"is slower until then (kept in {mark.parent})"
@@ -78,14 +74,13 @@ def _missing() -> Path | None:
     return None if mark is None or mark.exists() else mark
 
 
-def _await(child: Child, pending: Pending, say: Say) -> None:
+def _await(child: Child, mark: Path, say: Say) -> None:
     try:
-        child.call({"mark": str(pending.mark)})
+        child.call({"mark": str(mark)})
     except RunError as error:
         if not child.abandoned:  # a brief command ends before all is compiled
             say(f"kernels could not be compiled in the background: {error}")
     finally:
-        pending.ended.set()
         child.close()
 
 

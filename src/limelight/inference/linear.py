@@ -14,9 +14,8 @@ int8 products are two to ten times as fast as fp32 ones.
 """
 
 from collections.abc import Callable
-from pathlib import Path
-from threading import Event
-from typing import Any, NamedTuple
+from threading import Thread
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -35,22 +34,13 @@ MakeLinear = Callable[[Tensor, Tensor | None], Any]
 """Creates a layer from a matrix (out, in) and a bias; the layer's `some(ids)` is restricted to these outputs."""
 
 
-class Pending(NamedTuple):
-    """A compilation of loops in another process (`decoding/ahead.py`)."""
-
-    mark: Path
-    """The file that is written at its end."""
-    ended: Event
-    """Set at its end, also if it failed."""
-
-
-PENDING: list[Pending] = []
-"""The background compilation started by this process, if any."""
+PENDING: list[Thread] = []
+"""The thread that waits for the compilation of loops in another process (`decoding/ahead.py`), if there is one."""
 
 
 def is_pending() -> bool:
     """Whether loops are being compiled by another process, and should not be used yet."""
-    return bool(PENDING) and not PENDING[0].ended.is_set() and not PENDING[0].mark.exists()
+    return bool(PENDING) and PENDING[0].is_alive()
 
 
 def linear_of(precision: str) -> MakeLinear:

@@ -1,6 +1,7 @@
 """Embeddings of tokens and positions, the output projection, and row-wise int8 quantization."""
 
 import math
+from abc import ABC, abstractmethod
 
 import torch
 from torch import Tensor, nn
@@ -37,18 +38,6 @@ def output_layer(width: int, size: int) -> nn.Linear:
     return output
 
 
-def projection_weight(output: nn.Module | None, embedding: "TokenEmbedding") -> Float[Tensor, "vocab features"]:
-    """The matrix of the final linear layer: the matrix of `output`, or the embedding's rows if `output` is None.
-
-    Raises `TypeError` for a layer that does not store its weights as a matrix.
-    """
-    if output is None:
-        return embedding.output_weight()
-    if isinstance(output, nn.Linear):
-        return output.weight
-    raise TypeError(f"the weights of a {type(output).__name__} are packed; use the model it was made from")
-
-
 class TokenEmbedding(nn.Module):
     """Token embedding, optionally multiplied by sqrt(width) (Vaswani et al. 2017, section 3.4).
 
@@ -70,6 +59,34 @@ class TokenEmbedding(nn.Module):
     def output_weight(self) -> Float[Tensor, "vocab model"]:
         """The rows of all tokens that can be predicted, for a tied output projection (Press & Wolf 2017)."""
         return self.weight[: self.padding]
+
+
+class OutputProjection(ABC):
+    """The final linear layer of a model: `output`, or the rows of the target embedding if it is None."""
+
+    output: nn.Module | None
+    output_bias: nn.Parameter | None
+
+    @property
+    @abstractmethod
+    def target_embedding(self) -> TokenEmbedding:
+        """The embedding of target tokens."""
+
+    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
+        """Features to logits, without softmax."""
+        if self.output is None:
+            return functional.linear(features, *self.output_weights())
+        logits = self.output(features)
+        return logits if self.output_bias is None else logits + self.output_bias
+
+    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
+        """Matrix and bias. Raises `TypeError` for a layer that does not store its weights as a matrix."""
+        if self.output is None:
+            return self.target_embedding.output_weight(), self.output_bias
+        if isinstance(self.output, nn.Linear):
+            return self.output.weight, self.output_bias
+        name = type(self.output).__name__
+        raise TypeError(f"the weights of a {name} are packed; use the model it was made from")
 
 
 def sinusoids(

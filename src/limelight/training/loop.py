@@ -150,14 +150,9 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     if agreed := run.group.agree(now, now - began, run.stop.number):
         progress.seconds, spent, signal = agreed
         run.pace += (spent - run.pace) * (PACE if run.pace else 1)
-    if _reads_at_once(run):
+    if run.device.type == "cpu" or run.precision == "fp16":  # the loss scale of the next update depends on it
         _settle(run)
     return signal
-
-
-def _reads_at_once(run: Run) -> bool:
-    """Whether results are read before the next update begins: in fp16 its loss scale depends on them."""
-    return run.device.type == "cpu" or run.precision == "fp16"
 
 
 def _settle(run: Run) -> None:
@@ -207,11 +202,8 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
         return run.progress.to_json()
 
     _settle(run)
-    if run.group.size == 1:
-        work(run)
-    else:
-        run.progress = Progress.from_json(run.group.from_first(lead))
-        run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
+    run.progress = Progress.from_json(run.group.from_first(lead))
+    run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 
 def _validate(run: Run) -> None:

@@ -62,21 +62,15 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
             inherited = tuple((direction.source, direction.target) for direction in directions_of(parent.data))
     data = config.data.model_copy(update={"inherited": inherited})
     if stored is None or stored.data.train != data.train:
+        # Two directions would mean two language tags, so what has no name is in the only direction that is named.
+        named = [
+            {direction_of(corpus) for corpus in corpora} - {UNNAMED}
+            for corpora in (data.train, (*data.train, *data.valid))
+        ]
         data = data.model_copy(
-            update={"train": _named_alike(data.train), "valid": _named_alike(data.valid, data.train)}
+            update={"train": _named_alike(data.train, *named[0]), "valid": _named_alike(data.valid, *named[1])}
         )
     return config.model_copy(update={"data": data})
-
-
-def _named_alike(corpora: tuple[Corpus, ...], others: tuple[Corpus, ...] = ()) -> tuple[Corpus, ...]:
-    """Corpora without language names get the names of the others, if all others are in one direction: two directions
-    would mean two language tags."""
-    named = {direction_of(corpus) for corpus in (*corpora, *others)} - {UNNAMED}
-    if len(named) != 1:
-        return corpora
-    [(source, target)] = named
-    names = {"source": source, "target": target}
-    return tuple(corpus.model_copy(update=names) if direction_of(corpus) == UNNAMED else corpus for corpus in corpora)
 
 
 def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
@@ -86,9 +80,13 @@ def untrained_directions(config: RunConfig) -> tuple[Direction, ...]:
 
 
 def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus, ...]:
-    """The corpora, with language names of the parent's text: those without any if the parent has one direction;
-    otherwise `en` for `en-US`, as each tag is of a name."""
-    directions = directions_of(parent.data) if parent.learns == "pairs" else ()
+    """The corpora, with language names of the parent's text."""
+    return _named_alike(corpora, *(directions_of(parent.data) if parent.learns == "pairs" else ()))
+
+
+def _named_alike(corpora: tuple[Corpus, ...], *directions: Direction) -> tuple[Corpus, ...]:
+    """The corpora with the names of these directions: one without names is in the only direction; with several, `en`
+    stands for `en-US`, as each tag is of a name."""
 
     def named(corpus: Corpus) -> Corpus:
         direction = direction_of(corpus)

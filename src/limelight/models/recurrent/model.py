@@ -23,13 +23,12 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from limelight.attention.attend import Attend
 from limelight.attention.scores import Score
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import TokenEmbedding, projection_weight
+from limelight.layers.embedding import OutputProjection, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, SourceView
 from limelight.models.interface import Memory, Seq2Seq, State
@@ -278,7 +277,7 @@ def _read_out(readout: nn.Module, *parts: Tensor) -> Tensor:
     return torch.tanh(readout(torch.cat(parts, dim=-1)))
 
 
-class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
+class Recurrent(OutputProjection, Seq2Seq[RecurrentMemory, RecurrentState]):
     """Encoder and decoder; the output projection may be tied to the target embedding.
 
     Args:
@@ -298,7 +297,8 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         end_id: int,
     ) -> None:
         super().__init__()
-        self.encoder, self.decoder, self.embedding, self.output = encoder, decoder, embedding, output
+        self.encoder, self.decoder, self.embedding = encoder, decoder, embedding
+        self.output, self.output_bias = output, None
         self.dropout = Dropout(dropout)
         self.start_id, self.end_id = start_id, end_id
         self.source_padding = encoder.embedding.padding
@@ -323,10 +323,6 @@ class Recurrent(Seq2Seq[RecurrentMemory, RecurrentState]):
         state = self.start(memory)
         return self.dropout(self.decoder.unroll(self.dropout(self.embedding(batch.target_in)), state))
 
-    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        if self.output is not None:
-            return self.output(features)
-        return functional.linear(features, self.embedding.output_weight())
-
-    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return projection_weight(self.output, self.embedding), None
+    @property
+    def target_embedding(self) -> TokenEmbedding:
+        return self.embedding

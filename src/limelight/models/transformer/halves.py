@@ -16,7 +16,7 @@ from torch.nn import functional
 
 from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import projection_weight
+from limelight.layers.embedding import OutputProjection, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
 from limelight.models.interface import Memory, Model, Seq2Seq
@@ -32,7 +32,7 @@ class Prompt(Memory):
     source_valid: Bool[Tensor, "batch source"]
 
 
-class DecoderOnly(Seq2Seq[Prompt, TransformerState]):
+class DecoderOnly(OutputProjection, Seq2Seq[Prompt, TransformerState]):
     """A causal Transformer: a model of p(text). Its source is the prompt, which may be empty.
 
     There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
@@ -42,7 +42,7 @@ class DecoderOnly(Seq2Seq[Prompt, TransformerState]):
 
     def __init__(self, decoder: Stack, output: nn.Module | None, *, end_id: int) -> None:
         super().__init__()
-        self.output, self.decoder = output, decoder
+        self.output, self.output_bias, self.decoder = output, None, decoder
         self.start_id = self.end_id = end_id
         self.source_padding = self.target_padding = decoder.embedding.padding
 
@@ -76,11 +76,9 @@ class DecoderOnly(Seq2Seq[Prompt, TransformerState]):
     ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
         return self.decoder.step(ids, state)
 
-    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        return functional.linear(features, *self.output_weights()) if self.output is None else self.output(features)
-
-    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return projection_weight(self.output, self.decoder.embedding), None
+    @property
+    def target_embedding(self) -> TokenEmbedding:
+        return self.decoder.embedding
 
 
 Pooling = Literal["mean", "first"]

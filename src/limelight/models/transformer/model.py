@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from limelight.attention.attend import as_bias, permit_keys
 from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import RotaryPositions, TokenEmbedding, projection_weight
+from limelight.layers.embedding import OutputProjection, RotaryPositions, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, Columns, Past, SourceView
 from limelight.models.interface import Memory, Seq2Seq, State
@@ -140,7 +139,7 @@ class Stack(nn.Module):
         return None if self.rotary is None else partial(self.rotary, positions=positions)
 
 
-class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
+class Transformer(OutputProjection, Seq2Seq[TransformerMemory, TransformerState]):
     """Encoder and decoder; the output projection may be tied to the target embedding.
 
     Args:
@@ -185,11 +184,6 @@ class Transformer(Seq2Seq[TransformerMemory, TransformerState]):
         memory = self.encoder(batch.source, may_attend=permitted)
         return self.decoder(batch.target_in, causal=True, sources=self.decoder.project_memory(memory, permitted))
 
-    def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        if self.output is None:
-            return functional.linear(features, *self.output_weights())
-        logits = self.output(features)
-        return logits if self.output_bias is None else logits + self.output_bias
-
-    def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
-        return projection_weight(self.output, self.decoder.embedding), self.output_bias
+    @property
+    def target_embedding(self) -> TokenEmbedding:
+        return self.decoder.embedding
