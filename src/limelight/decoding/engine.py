@@ -356,14 +356,11 @@ class Engine:
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
         """The most probable active hypothesis of a request, with the tokens from `since` on; None for one that waits,
         is decided or unknown. With a beam wider than 1 its tokens may change from step to step."""
-        location = self._find(number)
-        return None if location is None else location[0].search.partial(location[1], since)
-
-    def _find(self, number: int) -> tuple[Lane, int] | None:
-        """The lane and the slot of an active request."""
-        slots = ((lane, slot) for lane in self._lanes.values() for slot, entry in lane.entries.items()
-                 if entry.id == number)  # fmt: skip
-        return next(slots, None)
+        for lane in self._lanes.values():
+            for slot, entry in lane.entries.items():
+                if entry.id == number:
+                    return lane.search.partial(slot, since)
+        return None
 
     def _require_positions(self, request: Request) -> None:
         """Raise `UserError` for a request that would exceed the positions that the model has learned."""

@@ -191,7 +191,9 @@ class Search:
         goes_on = ~at_limit
         self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
 
-        decided = slots[at_limit | self._can_gain_nothing()[slots]]  # (5)
+        most = (self.log_probabilities[:, 0] - self.forced_sum) / self.at_limit
+        gains_nothing = ((most <= self.worst) | (self.endings >= self.enough)) & (self.worst > -np.inf)
+        decided = slots[at_limit | gains_nothing[slots]]  # (5)
         self.open[decided] = False
         moved = np.zeros_like(self.ids)
         moved[slots] = chosen
@@ -315,29 +317,19 @@ class Search:
         forced = self.log_probabilities[ended, 0]
         self.forced_sum[ended] = np.where(np.isfinite(forced), forced, 0.0)
 
-    def _can_gain_nothing(self) -> Truths:
-        """(5) Which requests are decided before their limit."""
-        most = (self.log_probabilities[:, 0] - self.forced_sum) / self.at_limit
-        return ((most <= self.worst) | (self.endings >= self.enough)) & (self.worst > -np.inf)
-
     def results(self, slot: int) -> list[Hypothesis]:
         """The hypotheses of a decided request, best first: finished ones, then active ones if these are fewer than
         asked for. Samples are sorted by their scores alone."""
-        settings = self.slots[slot].request.settings
-        active = [self._active(slot, rank) for rank in self._ranks(slot)]
+        settings, allocation = self.slots[slot].request.settings, self.slots[slot].allocation
+        ranks = list(range(self.width))
+        if allocation is not None:  # first those that lack the fewest tokens of their phrases
+            impossible = self.log_probabilities[slot] == -np.inf
+            ranks.sort(key=lambda rank: (impossible[rank], allocation.needs[rank].missing))
+        active = [self._active(slot, rank) for rank in ranks]
         hypotheses = self.slots[slot].finished + [other for other in active if other.score > -np.inf]
         if settings.sampling is not None:
             return sorted(hypotheses, key=lambda hypothesis: -hypothesis.score)
         return hypotheses[: settings.kept] or active[:1]
-
-    def _ranks(self, slot: int) -> Sequence[int]:
-        """The active hypotheses in order; for a request with phrases to include, first those that lack the fewest
-        tokens."""
-        allocation, ranks = self.slots[slot].allocation, range(self.width)
-        if allocation is None:
-            return ranks
-        impossible, needs = self.log_probabilities[slot] == -np.inf, allocation.needs
-        return sorted(ranks, key=lambda rank: (impossible[rank], needs[rank].missing))
 
     def partial(self, slot: int, since: int) -> Hypothesis:
         """The most probable active hypothesis of a request, with its tokens from number `since` on."""

@@ -8,10 +8,10 @@ from limelight.errors import RunError, UserError
 from limelight.files import cause, remove, write_folder
 from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
 from limelight.storage.layout import BEST, CONFIG
-from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, read_before_after
+from limelight.training.mix import BEFORE_AFTER, BeforeAfter, read_before_after
 from limelight.training.parent import resolve_directions
 from limelight.training.run import train
-from limelight.training.tasks.task import LEAST_BLEU
+from limelight.training.tasks.task import Validation
 
 UNFINISHED = ".unfinished"
 """The end of the name of the run folder, which exists until the model is written or refused."""
@@ -97,15 +97,10 @@ def _refusal(scores: BeforeAfter | None, parent: str) -> str:
     if scores is None or scores.new is None:
         return f"the model could not be compared with {parent}, and nothing was written"
     figures = "; ".join(scores.lines())
+    after, before = (Validation(0.0, each._asdict()).score("bleu") for each in (scores.new.after, scores.new.before))
     kept = f"{parent} stays as it is, and nothing was written. {figures}"
-    if not scores.share or not _is_better(scores.new):
+    if not scores.share or after <= before:
         return f"what was learned does not make translations of held-out pairs better: {kept}"
     if scores.general and scores.general.before.bleu - scores.general.after.bleu > MAX_LOST:
         return f"general text would lose more than {MAX_LOST} BLEU: {kept}"
     return ""
-
-
-def _is_better(change: Change) -> bool:
-    if change.before.bleu < LEAST_BLEU and change.after.bleu < LEAST_BLEU:
-        return change.after.chrf > change.before.chrf
-    return change.after.bleu > change.before.bleu

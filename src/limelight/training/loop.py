@@ -23,10 +23,10 @@ from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
     Clock,
-    is_warming_up,
     last_second,
     patience_of,
     rate_of,
+    share_risen,
     validation_interval,
 )
 from limelight.training.optimization.update import compiled_or_none, update
@@ -251,7 +251,7 @@ def _count_gain(run: Run, seen: Validation | None, score: float) -> None:
         progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
     elif learning:
         progress.without_gain = 0
-    elif not is_warming_up(training, progress.step, progress.seconds):
+    elif share_risen(training, max(1, progress.step), progress.seconds) == 1:
         progress.without_gain += 1
 
 

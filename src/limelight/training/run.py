@@ -8,7 +8,7 @@ from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.prepare import slow_precision
-from limelight.models.families import choose_device, count_parameters
+from limelight.models.families import build_model, choose_device, count_parameters
 from limelight.parts import describe_differences, differences
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
@@ -43,7 +43,7 @@ from limelight.training.parent import (
 from limelight.training.preflight import check_run
 from limelight.training.report import Report
 from limelight.training.run_state import Run
-from limelight.training.tasks.task import Tokenized, build_task, fresh_model, prepare_data
+from limelight.training.tasks.task import Tokenized, build_task, prepare_data
 from limelight.training.tasks.translation import Translation
 
 MAY_CHANGE = {
@@ -89,8 +89,6 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
     if config.begin_with and not (folder / CONFIG).exists():
         require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():
-        if config.training.threads:
-            torch.set_num_threads(config.training.threads)
         stored_progress(folder / CHECKPOINTS)  # another format is refused before any work
         check_resumable(config, folder)
         check_run(config, folder)
@@ -117,8 +115,6 @@ def _follow(folder: Path, group: Group) -> Progress:
         with stop.interruptible():
             group.wait()
             config = load_config(folder / CONFIG)
-            if config.training.threads:
-                torch.set_num_threads(config.training.threads)
             report = Report(folder, config.training, quiet=True)
             run = _set_up(config, folder, prepare_data(config, folder, report.say), report, stop, group)
         return _trained(run)
@@ -216,12 +212,14 @@ def _set_up(
 ) -> Run:
     """The model on its device with optimizer and task, as the newest checkpoint left them."""
     training = config.training
+    if training.threads:
+        torch.set_num_threads(training.threads)
     torch.manual_seed(training.seed)
     device = group.device(choose_device(training.device))
     precision = choose_precision(training.precision, device)
     if slow := slow_precision(training.precision, device):
         report.say(f"training.{slow}")
-    model = fresh_model(config, prepared).to(device)
+    model = build_model(config.model, prepared.tokenizers, getattr(prepared, "labels", ())).to(device)
     sums = GradientSum(list(model.parameters())) if group.size > 1 else None
     arrived = _allow_signals if sums is None else sums.arrived
     for parameter in model.parameters():

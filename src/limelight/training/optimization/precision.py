@@ -51,11 +51,6 @@ def autocast(precision: str, device: torch.device) -> AbstractContextManager[obj
     return torch.autocast(device.type, dtype=half) if half is not None and fast else nullcontext()
 
 
-def search_precision(precision: str) -> str:
-    """The precision of searches in validation: the precision of the training if a search supports it."""
-    return precision if precision == "bf16" else "fp32"
-
-
 @contextmanager
 def deterministic_kernels(wanted: bool) -> Iterator[None]:
     """A context in which the whole process uses only deterministic kernels, if wanted. For a run, which owns its

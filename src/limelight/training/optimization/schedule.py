@@ -88,11 +88,6 @@ def is_fitted(training: TrainingConfig) -> bool:
     return training.fit_to_budget and (training.max_steps is not None or training.max_minutes is not None)
 
 
-def is_warming_up(training: TrainingConfig, step: int, seconds: float) -> bool:
-    """Whether the warm-up is not finished after `step` updates."""
-    return share_risen(training, max(1, step), seconds) < 1
-
-
 def last_second(training: TrainingConfig) -> float | None:
     """The time limit of a run in seconds; None without one."""
     return None if training.max_minutes is None else 60 * training.max_minutes

@@ -15,7 +15,7 @@ from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.stream import Stream
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.models.families import build_model, family_of, resolve
+from limelight.models.families import family_of, resolve
 from limelight.models.interface import Model, eval_mode, require_room
 from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import make_hold_out
@@ -145,11 +145,6 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)
     return cast(Tokenized, prepare(config, folder, say))
-
-
-def fresh_model(config: RunConfig, data: Tokenized) -> Model:
-    """A model with random weights for the vocabulary of the data. Raises `UserError` for invalid settings."""
-    return build_model(config.model, data.tokenizers, getattr(data, "labels", ()))
 
 
 TASKS: Registry[Callable[..., Task]] = Registry("task", {})

@@ -36,7 +36,6 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
-from limelight.training.optimization.precision import search_precision
 from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss, require_positions
 
 MAX_DATA_WORKERS = 8
@@ -82,7 +81,7 @@ class ValidSet:
             model,
             self.tokenizers,
             self.config.decoding,
-            precision=search_precision(precision),
+            precision="bf16" if precision == "bf16" else "fp32",
             threads=torch.get_num_threads(),
             directions=(self.direction,),
         )
