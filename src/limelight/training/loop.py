@@ -150,9 +150,14 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     if agreed := run.group.agree(now, now - began, run.stop.number):
         progress.seconds, spent, signal = agreed
         run.pace += (spent - run.pace) * (PACE if run.pace else 1)
-    if run.device.type == "cpu" or run.precision == "fp16":  # the loss scale of the next update depends on it
+    if _reads_at_once(run):
         _settle(run)
     return signal
+
+
+def _reads_at_once(run: Run) -> bool:
+    """Whether results are read before the next update begins: in fp16 its loss scale depends on them."""
+    return run.device.type == "cpu" or run.precision == "fp16"
 
 
 def _settle(run: Run) -> None:
