@@ -45,14 +45,7 @@ def prepare(model: Seq2Seq | StoredModel, precision: str) -> Seq2Seq:
         return twin
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
-    if precision == "fp32":
-        return model
-    # Buffers keep their type: rotary rates in bf16 have three digits, and an angle at position 300 would be off by a
-    # whole turn.
-    twin = copy.deepcopy(model)
-    for parameter in twin.parameters():
-        parameter.data = parameter.data.bfloat16()
-    return twin.eval()
+    return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
 
 
 def _compiled(model: Seq2Seq, precision: str) -> Seq2Seq | None:
@@ -61,6 +54,15 @@ def _compiled(model: Seq2Seq, precision: str) -> Seq2Seq | None:
         return None
     network = network_of(model, precision)
     return None if network is None else CompiledTransformer(model, network).eval()
+
+
+def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:
+    """A copy with parameters of this type. Buffers are not converted: rotary rates in bf16 have three digits, so that
+    an angle at position 300 would be off by a whole turn."""
+    twin = copy.deepcopy(model)
+    for parameter in twin.parameters():
+        parameter.data = parameter.data.to(dtype)
+    return twin
 
 
 def search_precision(stored: str, device: torch.device) -> str:
