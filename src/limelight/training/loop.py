@@ -11,7 +11,6 @@ from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, Progress, save_checkpoint
 from limelight.training.checkpoints.keep import (
-    drop_later_snapshots,
     drop_snapshots,
     finish_model,
     keep_model_snapshot,
@@ -51,7 +50,6 @@ def run_training(run: Run) -> str:
     if training.compile:
         _compile(run)
     run.clock = Clock(run.progress.seconds)
-    drop_later_snapshots(run)
     try:
         with (
             closing(run.task.stream.plans(run.progress.position, run.group)) as plans,

@@ -210,7 +210,7 @@ def test_what_the_call_does_not_do_is_not_given_to_it() -> None:
 
 def test_long_and_wide_searches_do_not_hold_the_engine(seed: int) -> None:
     model = model_of("pre")
-    query = Query([3, model.end_id], 2, 1, 9, 0.0, 5.0, math.inf, math.inf, np.zeros(model.target_padding + 1, bool))
+    query = Query([3, model.end_id], 2, 1, 9, 0.0, 5.0, math.inf, math.inf)
     others = [
         query._replace(**changed) for changed in ({"source": [3] * (MAX_SOURCE + 1)}, {"limit": 256}, {"source": []})
     ]

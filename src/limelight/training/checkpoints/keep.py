@@ -162,11 +162,3 @@ def keep_model_snapshot(run: Run) -> None:
     write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", lambda partial: _write_model(run, partial, notes))
     for update in set(stored) - set(thinned({*stored, step}, count)):
         remove(stored[update])
-
-
-def drop_later_snapshots(run: Run) -> None:
-    """Remove snapshots of updates after the checkpoint from which the run was resumed."""
-    if run.group.is_first:
-        for update, folder in find_snapshots(run.folder).items():
-            if update > run.progress.step:
-                remove(folder)
