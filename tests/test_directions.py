@@ -33,7 +33,9 @@ def test_another_direction_is_refused_and_both_corpora_are_named(other: Corpus) 
     with pytest.raises(UserError) as caught:
         require_one_direction([ENGLISH_GERMAN, ENGLISH_GERMAN, other])
     message = str(caught.value)
-    assert f"b.tsv translates from {other.source} to {other.target}, and a.tsv translates from en to de" in message
+    assert (
+        f"b.tsv translates from {other.source} to {other.target}, and folder/a.tsv translates from en to de" in message
+    )
     assert "name the languages with --source and --target" in message
 
 
@@ -52,7 +54,7 @@ def test_what_is_not_known_to_differ_is_taken(other: Corpus) -> None:
 
 
 def test_a_corpus_that_names_one_side_is_held_to_it() -> None:
-    with pytest.raises(UserError, match=r"c\.tsv .* and b\.tsv"):
+    with pytest.raises(UserError, match=r"c\.tsv .* and folder/b\.tsv"):
         require_one_direction([corpus("b.tsv", "en"), corpus("c.tsv", "de")])
     require_one_direction([])
 

@@ -1,6 +1,7 @@
 """Files and folders that are whole or not there, whatever happens while they are written."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from limelight.files import (
     fill_file,
     locked,
     remove,
-    write_folder,
+    whole_folder,
     write_output,
     write_whole,
     writing,
@@ -32,6 +33,11 @@ def fill_with(text: str):
         (partial / "inner" / "b.txt").write_text(text * 2)
 
     return fill
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    with whole_folder(folder) as partial:
+        fill(partial)
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])

@@ -146,12 +146,6 @@ def whole_folder(folder: Path) -> Iterator[Path]:
     _try_to_remove(former)
 
 
-def write_folder(folder: Path, fill: Callable[[Path], object]) -> None:
-    """Let `fill` write a `whole_folder`."""
-    with whole_folder(folder) as partial:
-        fill(partial)
-
-
 def clear_leftovers(folder: Path) -> None:
     """Restore or remove what a killed process left anywhere under `folder`."""
     for former in sorted(folder.rglob(f"*{FORMER}")):

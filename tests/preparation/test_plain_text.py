@@ -7,7 +7,6 @@ import pytest
 
 from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import UserError
-from limelight.files import write_folder
 from limelight.formats import lines, running_text
 from limelight.preparation.plain_text import PreparedText, prepare_text
 from limelight.tokens import MASK, save_tokenizers, train_tokenizer
@@ -143,7 +142,7 @@ def model(tmp_path: Path, *, reserved: tuple[str, ...] = ("[MASK]", "<line>")) -
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "model.safetensors").touch()
-    write_folder(folder / "tokenizer", lambda partial: save_tokenizers(Tokenizers(tokenizer, tokenizer), partial))
+    save_tokenizers(Tokenizers(tokenizer, tokenizer), folder / "tokenizer")
     return folder
 
 

@@ -19,8 +19,7 @@ import torch
 import uvicorn
 
 from limelight.child import Inbox
-from limelight.config import DecodingConfig, TransformerConfig
-from limelight.config.directions import Direction
+from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.errors import RunError, UserError
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator

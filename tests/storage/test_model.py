@@ -73,7 +73,7 @@ class Killed(BaseException):
     pass
 
 
-@pytest.mark.parametrize("part", ["write_folder", "write_whole", "save_weights"])
+@pytest.mark.parametrize("part", ["whole_folder", "write_whole", "save_weights"])
 def test_killed_while_writing_there_is_no_half_model(
     part: str, joint: Tokenizers, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,15 +97,15 @@ def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
         if trial.fault.startswith("error"):
             first = disk.steps + 1 + int(trial.amount * steps)
             disk.fail(first, errno.EIO, for_good=trial.fault.endswith("for good"))
-        careful = checkpoint.write_folder
+        careful = checkpoint.whole_folder
         if trial.fault == CARELESS:
-            checkpoint.write_folder = lambda place, fill: (place.mkdir(parents=True, exist_ok=True), fill(place))
+            checkpoint.whole_folder = _careless_folder
         with _at(trial.moment, strike) if trial.moment in WRITING else nullcontext():
             code, said = _train(folder / "run.yaml", run)
         loads = _newest(run) >= before[0] and all(not find_damage(place) for place in _places(run))
         loads &= _loads(run, whole)
         disk.heal()
-        checkpoint.write_folder = careful
+        checkpoint.whole_folder = careful
         code_again, said_again = _train(folder / "run.yaml", run)
         yield Outcome(
             trial,
@@ -116,6 +116,12 @@ def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
             f"{code}: {said}{said_again}",
         )
         shutil.rmtree(run)
+
+
+@contextmanager
+def _careless_folder(folder: Path) -> Iterator[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
 
 
 def _train(config: Path, run: Path, *more: str) -> tuple[int, str]:

@@ -169,14 +169,14 @@ def align(
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
     folders, configs = find_models(model, bundled=True, only_one="words are aligned with one")
     [corpus] = corpora(files, source_lang, target_lang, "FILE")
-    from limelight.config import directions_of, find_direction, known_languages, sides_of
-    from limelight.formats import read_pairs
+    from limelight.config import directions_of, find_direction, known_languages
     from limelight.formats.lines import chunks
+    from limelight.preparation.read import pairs_of
     from limelight.text.words import words_and_signs
 
     languages = known_languages(corpus)
     direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
-    pairs, divide = read_pairs(corpus.files, *sides_of(corpus)), words_and_signs if tokenize else str.split
+    pairs, divide = pairs_of(corpus), words_and_signs if tokenize else str.split
     translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.align import PairError
 

@@ -90,11 +90,10 @@ def calibrate(
             f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
             "references: --valid FILE"
         )
-    from limelight.config import sides_of
-    from limelight.formats import read_pairs
+    from limelight.preparation.read import pairs_of
 
     texts = [
-        (of_role, [list(read_pairs(corpus.files, *sides_of(corpus))) for corpus in of_role])
+        (of_role, [list(pairs_of(corpus)) for corpus in of_role])
         for of_role in (of_valid, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
     device = machine.begin()

@@ -114,8 +114,9 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
     text, also if it does not seem to be in the languages of `direction`."""
     from limelight.config import known_languages, sides_of
-    from limelight.formats import names_languages, read_pairs
+    from limelight.formats import names_languages
     from limelight.preparation.doubts import doubts
+    from limelight.preparation.read import pairs_of
     from limelight.preparation.sides import check_sides, draw_sample
 
     pairs: list[Pair] = []
@@ -125,8 +126,8 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
         # A file that names its languages is in these; the text of any other file is checked.
         declared = languages if direction is None or names_languages(corpus.files) else direction
         faults += doubts(corpus.files, *(sides_of(corpus) if corpus.columns else declared))
-        of_corpus = list(read_pairs(corpus.files, *sides_of(corpus, direction)))
-        findings = check_sides(draw_sample(of_corpus), " + ".join(map(str, corpus.files)), *declared).findings
+        of_corpus = list(pairs_of(corpus, otherwise=direction))
+        findings = check_sides(draw_sample(of_corpus), str(corpus), *declared).findings
         faults += findings
         kept = [pair for pair in of_corpus if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(of_corpus):

@@ -151,7 +151,7 @@ def _require_direction(
 
     Raises `UserError` if a model has no such direction, or several without a detector for their source languages.
     """
-    from limelight.config import directions_of, find_connection, find_pivots, fitting_directions
+    from limelight.config import directions_of, find_direction, find_pivots, fitting_directions
     from limelight.storage.layout import DETECTOR, find_model
 
     directions = directions_of(config.data)
@@ -160,7 +160,7 @@ def _require_direction(
     sources = {direction.source for direction in fitting_directions([*directions, *pivots], source, target)}
     if detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists():
         return None
-    return find_connection(directions, source, target, pivots)
+    return find_direction(directions, source, target, pivots)
 
 
 def made_with(

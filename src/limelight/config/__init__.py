@@ -1,12 +1,8 @@
 """The configuration of a run: frozen, typed sections; strict overrides; errors that suggest similar keys."""
 
 from limelight.config.directions import (
-    UNNAMED,
-    Direction,
     check_directions,
-    direction_of,
     directions_of,
-    find_connection,
     find_direction,
     find_pivots,
     fitting_directions,
@@ -27,11 +23,13 @@ from limelight.config.models import (
     TransformerConfig,
 )
 from limelight.config.run import (
+    UNNAMED,
     AugmentationConfig,
     BatchingConfig,
     Corpus,
     DataConfig,
     DecodingConfig,
+    Direction,
     RunConfig,
     TokensConfig,
     TrainingConfig,
@@ -55,10 +53,8 @@ __all__ = [
     "TransformerConfig",
     "check_directions",
     "config_from",
-    "direction_of",
     "directions_of",
     "dump_config",
-    "find_connection",
     "find_direction",
     "find_pivots",
     "fitting_directions",

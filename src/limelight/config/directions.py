@@ -7,42 +7,15 @@ so such pairs are refused. A model of several directions reads the tag of the ta
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple
 
-from limelight.config.run import Corpus, DataConfig
+from limelight.config.run import UNNAMED, Corpus, DataConfig, Direction
 from limelight.errors import UserError
-
-
-class Direction(NamedTuple):
-    """A source language and a target language."""
-
-    source: str
-    target: str
-
-    @property
-    def reversed(self) -> "Direction":
-        """The opposite direction."""
-        return Direction(self.target, self.source)
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language; empty if they are not named."""
-        source, target = ("" if name == unnamed else name for name, unnamed in zip(self, UNNAMED, strict=True))
-        return source, target
-
-    def __str__(self) -> str:
-        return f"{self.source}-{self.target}"
-
-
-UNNAMED = Direction(*(Corpus.model_fields[side].default for side in ("source", "target")))
-"""The direction of a corpus whose languages are not given."""
 
 
 def known_languages(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, str]:
     """Source and target language of a corpus, or `otherwise` if the corpus does not name them; empty if
     neither does."""
-    (source, target), others = direction_of(corpus).languages, (otherwise or UNNAMED).languages
+    (source, target), others = corpus.direction.languages, (otherwise or UNNAMED).languages
     return source or others[0], target or others[1]
 
 
@@ -52,11 +25,6 @@ def sides_of(corpus: Corpus, otherwise: Direction | None = None) -> tuple[str, s
         source, target = (f"#{column}" for column in corpus.columns)
         return source, target
     return known_languages(corpus, otherwise)
-
-
-def direction_of(corpus: Corpus) -> Direction:
-    """The direction of a corpus."""
-    return Direction(corpus.source, corpus.target)
 
 
 def directions_of(data: DataConfig) -> tuple[Direction, ...]:
@@ -74,16 +42,19 @@ def has_tags(data: DataConfig) -> bool:
 
 def trained_directions(data: DataConfig) -> tuple[Direction, ...]:
     """The directions with training text, in the order of the corpora."""
-    directions = [direction_of(corpus) for corpus in data.train]
+    directions = [corpus.direction for corpus in data.train]
     if data.both_directions:
-        directions += [direction_of(corpus).reversed for corpus in data.train if not corpus.tag]
+        directions += [corpus.direction.reversed for corpus in data.train if not corpus.tag]
     return tuple(dict.fromkeys(directions))
 
 
-def find_direction(directions: Sequence[Direction], source: str = "", target: str = "") -> Direction | None:
+def find_direction(
+    directions: Sequence[Direction], source: str = "", target: str = "", pivots: Collection[Direction] = ()
+) -> Direction | None:
     """The requested direction; None for a model with a single direction whose languages are not named.
 
-    An empty language matches any. A model of one direction needs neither.
+    An empty language matches any. A model of one direction needs neither. If no direction has the target language, one
+    of the `pivots` may.
 
     Raises `UserError` that lists the directions if none or more than one matches.
     """
@@ -91,6 +62,8 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
     if not known and len(directions) <= 1 and not (source or target):
         return None
     fitting = fitting_directions(directions, source, target)
+    if target and not fitting:
+        fitting = fitting_directions([*pivots], source, target)
     if len(fitting) == 1:
         return fitting[0]
     request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
@@ -102,15 +75,6 @@ def find_direction(directions: Sequence[Direction], source: str = "", target: st
         f"this model translates in several directions: {listed}; {matches}: give --to LANG, and --from LANG if several "
         "have this target (target_lang and source_lang in Python)"
     )
-
-
-def find_connection(
-    directions: Sequence[Direction], source: str = "", target: str = "", pivots: Collection[Direction] = ()
-) -> Direction | None:
-    """The direction that `find_direction` finds; if none matches a given target language, one of the `pivots`."""
-    has_none = target and not fitting_directions(directions, source, target)
-    fitting = fitting_directions([*pivots], source, target) if has_none else []
-    return find_direction(fitting or directions, source, target)
 
 
 def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
@@ -158,26 +122,25 @@ def check_directions(data: DataConfig) -> None:
 
     A run of several directions must name the languages of every corpus, and may validate only on its own directions.
     """
-    named = {direction_of(corpus) for corpus in data.train if all(direction_of(corpus).languages)}
+    named = {corpus.direction for corpus in data.train if all(corpus.direction.languages)}
     if not data.both_directions and not data.inherited and len(named) <= 1:
         require_one_direction((*data.train, *data.valid))
         return
     kept = Direction(*data.inherited[0]) if data.inherited else Direction("en", "de")
     for corpus in (*data.train, *data.valid):
-        if not all(direction_of(corpus).languages):
+        if not all(corpus.direction.languages):
             raise UserError(
-                f"{_files(corpus)}: a model of several directions needs the languages of every corpus; write them "
+                f"{corpus}: a model of several directions needs the languages of every corpus; write them "
                 f"before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
             )
         if len({*_languages(corpus)}) == 1:
-            raise UserError(f"{_files(corpus)}: both sides have the language {corpus.source}; name two languages")
+            raise UserError(f"{corpus}: both sides have the language {corpus.source}; name two languages")
     trained = directions_of(data)
     for corpus in data.valid:
-        if direction_of(corpus) not in trained:
+        if corpus.direction not in trained:
             listed = ", ".join(map(str, trained))
             raise UserError(
-                f"{_files(corpus)}: validation text for {direction_of(corpus)}, which is not a direction of this run: "
-                f"{listed}"
+                f"{corpus}: validation text for {corpus.direction}, which is not a direction of this run: {listed}"
             )
 
 
@@ -206,10 +169,6 @@ def same_language(first: str, second: str) -> bool:
 def _usual(name: str) -> str:
     language, hyphen, region = name.partition("-")
     return f"{SYNONYMS.get(language, language)}{hyphen}{region}"
-
-
-def _files(corpus: Corpus) -> str:
-    return " + ".join(corpus.files)
 
 
 def require_one_direction(corpora: Iterable[Corpus]) -> None:
@@ -248,5 +207,4 @@ def _languages(corpus: Corpus) -> tuple[str, str]:
 
 
 def _described(corpus: Corpus) -> str:
-    names = " + ".join(Path(file).name for file in corpus.files)
-    return f"{names} translates from {corpus.source} to {corpus.target}"
+    return f"{corpus} translates from {corpus.source} to {corpus.target}"

@@ -5,7 +5,7 @@ to run it again.
 """
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -92,6 +92,27 @@ Device = Annotated[str, AfterValidator(_require_device)]
 """A device by its name in torch, or `auto`."""
 
 
+class Direction(NamedTuple):
+    """A source language and a target language."""
+
+    source: str
+    target: str
+
+    @property
+    def reversed(self) -> "Direction":
+        """The opposite direction."""
+        return Direction(self.target, self.source)
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language; empty if they are not named."""
+        source, target = ("" if name == unnamed else name for name, unnamed in zip(self, UNNAMED, strict=True))
+        return source, target
+
+    def __str__(self) -> str:
+        return f"{self.source}-{self.target}"
+
+
 class Corpus(Section):
     """Parallel text: one file with both sides, or two files with corresponding lines."""
 
@@ -113,6 +134,19 @@ class Corpus(Section):
     """`bt` if the source is a machine translation of the target: the token `<bt>` goes before each source (Caswell et
     al. 2019). Such a corpus is not used in reverse, as its target would be a machine translation. `replay` for text of
     the parent model, which a fine-tuned one should not forget (`data.replay`); it has no token."""
+
+    @property
+    def direction(self) -> Direction:
+        """The direction that is translated."""
+        return Direction(self.source, self.target)
+
+    def __str__(self) -> str:
+        """The files, for messages."""
+        return " + ".join(self.files)
+
+
+UNNAMED = Direction(*(Corpus.model_fields[side].default for side in ("source", "target")))
+"""The direction of a corpus whose languages are not given."""
 
 
 class DataConfig(Section):

@@ -21,7 +21,7 @@ from limelight.config import TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import fill_file, require_new, writing
 from limelight.interop.ctranslate2_reader import ARGOS_MODEL, CONFIG, METADATA, MODEL
-from limelight.interop.folders import NOTHING_LEFT, exported_card, write_new
+from limelight.interop.folders import NOTHING_LEFT, exported_card, new_folder
 from limelight.interop.names import CTRANSLATE2, lacking, names_in, refuse, to_theirs
 from limelight.interop.vocabularies import refused_tokenizers, sentencepiece_of, write_sentencepiece
 from limelight.layers.embedding import sinusoids
@@ -75,12 +75,10 @@ def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str =
     directions = ", ".join(map(str, directions_of(stored.config.data)))
     use = _USE + (_TAG.replace("DIRECTIONS", directions) if has_tags(stored.config.data) else "")
 
-    def fill(partial: Path) -> None:
+    with new_folder(folder) as partial:
         specification.save(str(partial))
         write_sentencepiece(stored.tokenizers, partial)
         (partial / CARD).write_text(exported_card(stored, "A model for CTranslate2", use), encoding="utf-8")
-
-    write_new(folder, fill)
 
 
 def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:

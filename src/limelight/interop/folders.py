@@ -2,7 +2,8 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from torch import Tensor
 from limelight import __version__
 from limelight.config import Direction, RunConfig, TransformerConfig, config_from, dump_config
 from limelight.errors import UserError
-from limelight.files import require_new, write_folder, writing
+from limelight.files import require_new, whole_folder, writing
 from limelight.interop.files import read
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
@@ -58,10 +59,11 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     path.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def write_new(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Write a folder as a whole. Raises `RunError` if it cannot be written, and then nothing is left there."""
-    with writing(folder, NOTHING_LEFT):
-        write_folder(folder, fill)
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A `whole_folder`. Raises `RunError` if it cannot be written, and then nothing is left there."""
+    with writing(folder, NOTHING_LEFT), whole_folder(folder) as partial:
+        yield partial
 
 
 def exported_card(stored: StoredModel, what: str, use: str) -> str:
@@ -88,15 +90,13 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
     config = stored.config.model_copy(update={"weights": form})
     card = exported_card(stored, f"A model in {form}", _USE)
 
-    def fill(partial: Path) -> None:
+    with new_folder(folder) as partial:
         save_labels(partial, stored.rows)
         for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         weights = compact(dict(stored.rows.named_parameters()), form)
         fill_model(partial, weights, stored.tokenizers, config, stored.notes, card)
-
-    write_new(folder, fill)
 
 
 def fill_model(
@@ -180,9 +180,7 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     )
     notes = {"made_from": made_from}
 
-    def fill(partial: Path) -> None:
+    with new_folder(out) as partial:
         fill_model(partial, weights, tokenizers, config, notes, card)
         if imported.shortlist is not None:
             save_shortlist(partial / SHORTLIST, imported.shortlist, tokenizers)
-
-    write_new(out, fill)

@@ -22,7 +22,7 @@ from limelight.config import Direction, TransformerConfig, has_tags
 from limelight.errors import UserError, shown
 from limelight.files import require_new
 from limelight.interop.files import read_json
-from limelight.interop.folders import Imported, exported_card, read_card, write_json, write_new
+from limelight.interop.folders import Imported, exported_card, new_folder, read_card, write_json
 from limelight.interop.names import (
     HUGGINGFACE,
     OUTPUT,
@@ -117,14 +117,12 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     search = {**special, "num_beams": stored.config.decoding.beam_size, "max_length": MAX_POSITIONS}
     weights = _to_theirs(named_weights(stored.model), config)
 
-    def fill(partial: Path) -> None:
+    with new_folder(folder) as partial:
         write_json(partial / CONFIG, values)
         write_json(partial / "generation_config.json", search)
         write_tokenizers(stored.tokenizers, partial)
         save_weights(partial / WEIGHTS, weights)
         (partial / CARD).write_text(exported_card(stored, "A Marian model for transformers", _USE), encoding="utf-8")
-
-    write_new(folder, fill)
 
 
 def _settings(config: TransformerConfig, size: int) -> dict[str, Any]:

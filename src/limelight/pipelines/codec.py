@@ -13,7 +13,6 @@ import torch
 from limelight.config import (
     DecodingConfig,
     Direction,
-    find_connection,
     find_direction,
     find_pivots,
     fitting_directions,
@@ -374,7 +373,7 @@ def choose_direction(
         probabilities = detector.probabilities(text)
         language = max(sorted(sources), key=lambda each: probabilities[each])
         probability = probabilities[language]
-    return Chosen(find_connection(directions, language, target, pivots), probability)
+    return Chosen(find_direction(directions, language, target, pivots), probability)
 
 
 def other_language(

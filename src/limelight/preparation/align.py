@@ -19,7 +19,7 @@ from limelight.batching.store import (
     open_alignments,
     store_matches,
 )
-from limelight.config import Corpus, Direction, direction_of
+from limelight.config import Corpus, Direction
 from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import MAX_LEARNED, FormCounter, WordAligner, split_words
@@ -39,7 +39,7 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
     folders = [run / DATA / f"train-{number}" for number in range(len(stores))]
     by_direction: dict[Direction, dict[Path, TokenStore]] = {}
     for corpus, folder, store in zip(corpora, folders, stores, strict=True):
-        by_direction.setdefault(direction_of(corpus), {})[folder] = store
+        by_direction.setdefault(corpus.direction, {})[folder] = store
     for of_direction in by_direction.values():
         parts = [VERSION, *(described(folder).fingerprint for folder in of_direction)]
         made_of = hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
-from limelight.formats import read_pairs
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import find_overlap, fold
+from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
 from limelight.text.judge import foreign_language
@@ -44,11 +44,11 @@ class Stretches(NamedTuple):
 def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stretches:
     """What is wrong with stretches of a corpus, `WINDOW` pairs at a time; lines that cannot be read, and segments that
     are not used, go to `on_bad_line`."""
-    pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=on_bad_line, on_unused=on_bad_line)
+    pairs = pairs_of(corpus, on_bad_line, on_bad_line)
     misaligned, lines, measured, total = set[int](), list[str](), list[str](), 0
     languages = known_languages(corpus)
     while window := list(islice(pairs, WINDOW)):
-        check = check_sides(draw_sample(window, most=WINDOW), " + ".join(corpus.files), *languages)
+        check = check_sides(draw_sample(window, most=WINDOW), str(corpus), *languages)
         for rows in check.misaligned:
             misaligned.update(range(total + rows.first, total + rows.end))
         lines += check.findings
@@ -68,7 +68,7 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
             return _fault(pair, stretches.languages, seen, is_misaligned=is_misaligned)
 
         yield from clean(
-            read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None),
+            pairs_of(corpus, silently),
             report,
             max_characters=settings.max_characters,
             max_length_ratio=settings.max_length_ratio,
@@ -106,15 +106,13 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[li
         stretches = stretches_of(corpus, lambda line: bad.setdefault(line.kind, []).append(line))
         checked.append((corpus, stretches))
         spoken = " to ".join(language or "an unknown language" for language in stretches.languages)
-        lines.append(f"{' + '.join(corpus.files)}: {stretches.total:,} pairs, {spoken}")
+        lines.append(f"{corpus}: {stretches.total:,} pairs, {spoken}")
         lines += stretches.lines
     for kind, (first, *others) in bad.items():
         lines.append(f"skipped {counted(1 + len(others), 'line')}: {kind} (first: {first.file}:{first.line})")
     examples: dict[str, list[Pair]] = {words: [] for words in REASONS.values()}
     report = CleanReport(on_left_out=lambda pair, words: examples[words].append(pair))
-    held = [
-        pair for corpus in tests for pair in read_pairs(corpus.files, *sides_of(corpus), on_bad_line=lambda line: None)
-    ]
+    held = [pair for corpus in tests for pair in pairs_of(corpus, silently)]
     leaked = find_overlap((pair.source for pair in usable_pairs(checked, report)), held)
     faults = {reason: count for reason, count in report.dropped.items() if count}
     for reason, count in faults.items():

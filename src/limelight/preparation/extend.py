@@ -10,7 +10,7 @@ from pathlib import Path
 
 from limelight.config import RunConfig, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.files import write_folder
+from limelight.files import whole_folder
 from limelight.preparation.kept import Say
 from limelight.preparation.pairs import cleaned, further_pieces
 from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
@@ -78,4 +78,5 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     own = stored.config.model_copy(update={"data": config.data, "weights": "fp32"})
     notes = stored.notes | ({NEW_TAGS: " ".join(new_tags)} if new_tags else {})
     card = (stored.folder / CARD).read_text("utf-8") if (stored.folder / CARD).is_file() else ""
-    write_folder(run / START, lambda partial: save_model(partial, model, tokenizers, own, notes=notes, card=card))
+    with whole_folder(run / START) as partial:
+        save_model(partial, model, tokenizers, own, notes=notes, card=card)

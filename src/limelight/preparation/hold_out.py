@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from limelight.batching.store import TokenStore
-from limelight.config import Corpus, DataConfig, Direction, RunConfig, direction_of, load_config, trained_directions
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, load_config, trained_directions
 from limelight.errors import UserError, shown
-from limelight.files import write_folder
+from limelight.files import whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.kept import Say
 from limelight.storage.layout import CONFIG
@@ -70,22 +70,18 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
         return
     chosen = {}
     for direction in _directions(data):
-        corpora = [corpus for corpus in data.train if direction_of(corpus) == direction and not corpus.tag]
+        corpora = [corpus for corpus in data.train if corpus.direction == direction and not corpus.tag]
         pairs = (pair for corpus in corpora for pair in read(corpus))
         chosen[direction] = _choose(pairs, data.hold_out, config.training.seed, direction)
-
-    def fill(partial: Path) -> None:
+    with whole_folder(run / HELD_OUT) as partial:
         for direction, roles in chosen.items():
-            for role, pairs in roles.items():
-                write_tsv(partial / _paths(data, run, role)[direction].name, pairs)
-
-    write_folder(run / HELD_OUT, fill)
-    tests = " ".join(
-        f"{direction}={path}" if len(chosen) > 1 else str(path) for direction, path in _paths(data, run, "test").items()
-    )
+            for role, of_role in roles.items():
+                write_tsv(partial / _paths(data, run, role)[direction].name, of_role)
+    tests = _paths(data, run, "test")
+    named = [f"{direction}={path}" if len(tests) > 1 else str(path) for direction, path in tests.items()]
     say(
         f"held out {data.hold_out:,} pairs for validation and {data.hold_out:,} for tests"
-        f"{' of each direction' if len(chosen) > 1 else ''}: limelight evaluate --model {run} --test {tests}"
+        f"{' of each direction' if len(tests) > 1 else ''}: limelight evaluate --model {run} --test {' '.join(named)}"
     )
 
 
@@ -107,7 +103,7 @@ def held_out_filter(data: DataConfig) -> Callable[[Pair], bool] | None:
 
 def _directions(data: DataConfig) -> list[Direction]:
     """The directions of the corpora; a corpus that is used in both directions counts once."""
-    return list(dict.fromkeys(direction_of(corpus) for corpus in data.train if not corpus.tag))
+    return list(dict.fromkeys(corpus.direction for corpus in data.train if not corpus.tag))
 
 
 def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:

@@ -12,31 +12,26 @@ from limelight.batching.batch import begun
 from limelight.batching.store import AlignmentStore, Columns, TokenStore, add_pairs, new_store, open_store
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
-from limelight.formats import read_pairs
 from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_filter, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
+from limelight.preparation.read import OnBadLine, pairs_of, silently
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import CONFIG, LABELS, TOKENIZER
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.labels import label_fault, label_numbers, labels_fault, read_labels
-from limelight.text.pair import BadLine, Pair
+from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, FORMALITY_TAGS, Tokenizer, Tokenizers, side_constraint_tag
 
-OnBadLine = Callable[[BadLine], None]
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Maps pairs to the rows of both sides."""
 GROUP = 10_000  # pairs tokenized at once: a balance of speed and memory
 _SHOWN = 70
 """Maximum characters of each side in a message."""
-
-
-def silently(_line: BadLine) -> None:
-    """Ignore bad lines, which are reported once while the corpus is tokenized."""
 
 
 def cleaned(
@@ -62,7 +57,7 @@ def cleaned(
 def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine) -> Iterator[Pair]:
     """The pairs of a corpus. Unused segments are always reported."""
     skip = on_bad_line if data.on_bad_line == "skip" else None
-    return read_pairs(corpus.files, *sides_of(corpus), on_bad_line=skip, on_unused=on_bad_line)
+    return pairs_of(corpus, skip, on_bad_line)
 
 
 def first_look(config: RunConfig, run: Path, say: Say) -> None:
@@ -88,8 +83,7 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
 def _check(config: RunConfig, corpus: Corpus, say: Say) -> None:
     """Report problems of the sides of a corpus. Raises `UserError` if most of it is wrong, unless `data.on_doubt` is
     `warn`."""
-    pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
-    check = check_sides(draw_sample(pairs), " + ".join(corpus.files), *known_languages(corpus))
+    check = check_sides(draw_sample(pairs_of(corpus, silently)), str(corpus), *known_languages(corpus))
     if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
         amount = f"{100 * check.wrong:.0f} % of the pairs" if check.wrong < 1 else "all of it"
         raise UserError(
@@ -166,7 +160,7 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
             with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
                 read = list(_read(corpus, data, skipped.add))
             if skipped.total:
-                say(f"{' + '.join(corpus.files)}: {skipped.summary()}")
+                say(f"{corpus}: {skipped.summary()}")
             pairs = []
             for pair in read:
                 sizes = len(pair.source.strip()), len(pair.target.strip())
@@ -290,7 +284,6 @@ def _write(config: RunConfig, corpus: Corpus, encode: Encode, columns: Columns, 
         report.kept -= longer
         lines = [report.summary(), f"  left out {longer:,}: {too_long}" * bool(longer)]
         summary = "\n".join(filter(None, (*lines, left_out.summary(), skipped.summary())))
-        name = " + ".join(corpus.files)
         if not report.kept:
-            raise UserError(f"{name}: no pair is left to train on: {summary}")
-    return f"{name}: {summary}"
+            raise UserError(f"{corpus}: no pair is left to train on: {summary}")
+    return f"{corpus}: {summary}"

@@ -15,7 +15,7 @@ from limelight.formats.lines import chunks
 from limelight.formats.opening import require_lasting
 from limelight.formats.running_text import PART, Extent, OnBadLine, Part, measure, read_documents
 from limelight.preparation.kept import DATA, Say, fingerprint, keeps_stores
-from limelight.preparation.pairs import silently
+from limelight.preparation.read import silently
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import TOKENIZER
 from limelight.text.clean import SkipReport

@@ -20,19 +20,18 @@ from limelight.config import (
     Corpus,
     Direction,
     RunConfig,
-    direction_of,
     directions_of,
     has_tags,
     load_config,
-    sides_of,
     trained_directions,
 )
 from limelight.errors import RunError, UserError
-from limelight.files import write_folder
+from limelight.files import whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.hold_out import first_by_hash, write_tsv
 from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
-from limelight.preparation.pairs import cleaned, silently
+from limelight.preparation.pairs import cleaned
+from limelight.preparation.read import pairs_of, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.pair import Pair
 
@@ -140,13 +139,11 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     general = _general_text(config, sum(1 for _ in cleaned(config.data, new)))
     origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
 
-    def fill(partial: Path) -> None:
+    with whole_folder(run / GENERAL) as partial:
         for direction, roles in general.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _name(role, direction), pairs)
         (partial / ABOUT).write_text(_About(origin=origin, directions=list(general)).model_dump_json(), "utf-8")
-
-    write_folder(run / GENERAL, fill)
     counts = {role: sum(len(roles[role]) for roles in general.values()) for role in ROLES}
     say(
         f"general text of {origin}: {counts['train']:,} pairs to replay, {counts['valid'] + counts['test']:,} to "
@@ -217,7 +214,7 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
 def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Iterator[Part]:
     """The pairs of the named files with the smallest hashes; in both directions, if the model has them."""
     for corpus in config.data.general:
-        direction = direction_of(corpus)
+        direction = corpus.direction
         if len(directions) == 1 and _is_only(direction, directions):
             direction = directions[0]
         if direction not in directions:
@@ -225,8 +222,8 @@ def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted
                 f"--general {' '.join(corpus.files)}: text for {direction}, which is not a direction of "
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
-        pairs = read_pairs(corpus.files, *sides_of(corpus), on_bad_line=silently)
-        yield direction, first_by_hash(_usable(pairs), wanted + 4 * MEASURED), direction.reversed in directions
+        pairs = _usable(pairs_of(corpus, silently))
+        yield direction, first_by_hash(pairs, wanted + 4 * MEASURED), direction.reversed in directions
 
 
 def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Iterator[Part]:
@@ -236,7 +233,7 @@ def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Iterator[Par
         if folder.is_dir() and corpus.tag != "bt" and parent.learns == "pairs":
             store = open_store(folder)
             drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
-            yield direction_of(corpus), starmap(Pair, store.texts(np.sort(drawn))), parent.data.both_directions
+            yield corpus.direction, starmap(Pair, store.texts(np.sort(drawn))), parent.data.both_directions
 
 
 def _of_validation_text(parent: RunConfig, run: Path) -> Iterator[Part]:
@@ -246,7 +243,7 @@ def _of_validation_text(parent: RunConfig, run: Path) -> Iterator[Part]:
             yield direction, pairs, False
     for number, corpus in enumerate(parent.data.valid):
         if keeps(run, f"valid-{number}"):
-            yield direction_of(corpus), kept_pairs(run, f"valid-{number}"), parent.data.both_directions
+            yield corpus.direction, kept_pairs(run, f"valid-{number}"), parent.data.both_directions
 
 
 def _by_direction(parts: Iterable[Part]) -> Text:

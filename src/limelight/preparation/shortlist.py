@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from limelight.batching.store import DESCRIPTION, TokenStore, open_store
-from limelight.config import Corpus, RunConfig, direction_of, directions_of, load_config
+from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import write_whole, writing
 from limelight.preparation.align import sample_pairs
@@ -65,7 +65,7 @@ def share_detector(run: Path, model: Path) -> None:
 def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> list[str]:
     """Texts in a language, evenly from all sides of the corpora that are in it."""
     corpora = zip(config.data.train, stores, strict=True)
-    sides = [(store, side) for corpus, store in corpora for side in range(2) if direction_of(corpus)[side] == language]
+    sides = [(store, side) for corpus, store in corpora for side in range(2) if corpus.direction[side] == language]
     texts = []
     for store, side in sides:
         texts += [pair[side] for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from limelight.config.directions import Direction, same_language
+from limelight.config import Direction
+from limelight.config.directions import same_language
 from limelight.serving.pool import Pool, unavailable
 from limelight.serving.refusal import Refusal, bad_request
 

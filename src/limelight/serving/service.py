@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Any, NamedTuple
 
-from limelight.config.directions import Direction, split_form
+from limelight.config import Direction
+from limelight.config.directions import split_form
 from limelight.serving.catalog import Catalog, Way
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits

@@ -122,11 +122,8 @@ def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, 
 
 
 def _require_own_files(model: Path, folder: Path) -> None:
-    from limelight.tokens import tokenizer_files
-
     root = os.path.realpath(folder)
-    names = (WEIGHTS, CONFIG, SHORTLIST, LABELS, DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, FIRST_LOOK)
-    for path in (*(model / name for name in names), *tokenizer_files(model / TOKENIZER)):
+    for path in model.rglob("*"):
         target = os.path.realpath(path)
         if os.path.commonpath([root, target]) != root:
             raise UserError(f"{path}: a link out of {folder}, to {shown(target)}; put the file itself there")

@@ -12,7 +12,7 @@ from torch.overrides import TorchFunctionMode
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import RunError, UserError
-from limelight.files import cause, write_folder, write_whole
+from limelight.files import cause, whole_folder, write_whole
 from limelight.models.families import build_model, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
@@ -125,7 +125,8 @@ def save_model(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / TOKENIZER).exists():
-            write_folder(folder / TOKENIZER, lambda partial: save_tokenizers(tokenizers, partial))
+            with whole_folder(folder / TOKENIZER) as partial:
+                save_tokenizers(tokenizers, partial)
         save_labels(folder, model)
         write_whole(folder / CONFIG, dump_config(config))
         write_whole(folder / CARD, card)

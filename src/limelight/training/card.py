@@ -90,4 +90,4 @@ def _describe(corpus: Corpus) -> str:
     weight = "" if corpus.weight == 1 else f", weight {corpus.weight:g}"
     origin = {"bt": ", back-translated", "replay": ", replayed"}.get(corpus.tag, "")
     constraint = f", {corpus.side_constraint}" if corpus.side_constraint else ""
-    return f"{' + '.join(corpus.files)} ({corpus.source} -> {corpus.target}{origin}{constraint}{weight})"
+    return f"{corpus} ({corpus.source} -> {corpus.target}{origin}{constraint}{weight})"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from limelight.config import direction_of, load_config
+from limelight.config import load_config
 from limelight.errors import RunError, counted
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
@@ -51,7 +51,7 @@ def examine_run(run: Path) -> list[str]:
         return [*lines, "the run has no validation text, so what the model does cannot be examined"]
     translator = load_translator(run)
     for corpus, pairs in corpora:
-        languages = direction_of(corpus) if len(translator.directions) > 1 else (None, None)
+        languages = corpus.direction if len(translator.directions) > 1 else (None, None)
         if pairs:
             some = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
             lines += said_by_perplexities(translator, some, *languages)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
-from limelight.files import cause, remove, write_folder
+from limelight.files import cause, remove, whole_folder
 from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
 from limelight.storage.layout import BEST, CONFIG
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, read_before_after
@@ -46,14 +46,12 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         raise RunError(reason)
     assert scores is not None
 
-    def fill(partial: Path) -> None:
-        shutil.copytree(work / BEST, partial, dirs_exist_ok=True)
-        shutil.copy(work / BEFORE_AFTER, partial / BEFORE_AFTER)
-        if (work / GENERAL).is_dir():
-            shutil.copytree(work / GENERAL, partial / GENERAL)
-
     try:
-        write_folder(output, fill)
+        with whole_folder(output) as partial:
+            shutil.copytree(work / BEST, partial, dirs_exist_ok=True)
+            shutil.copy(work / BEFORE_AFTER, partial / BEFORE_AFTER)
+            if (work / GENERAL).is_dir():
+                shutil.copytree(work / GENERAL, partial / GENERAL)
     except (OSError, shutil.Error) as error:
         reason = cause(error) if isinstance(error, OSError) else str(error)
         raise RunError(

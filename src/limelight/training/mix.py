@@ -16,7 +16,7 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor
 
-from limelight.config import Direction, RunConfig, direction_of, directions_of, has_tags
+from limelight.config import Direction, RunConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.evaluation.evaluate import evaluate_directions
 from limelight.files import write_whole
@@ -190,7 +190,7 @@ def _unseen(config: RunConfig, task: Translation) -> Corpora:
         path = Path(corpus.files[0])
         test = path.with_name(path.name.replace("valid", "test", 1))
         if test.is_file() and test.parent.name == HELD_OUT:
-            unseen[direction_of(corpus)] = list(read_pairs([test]))
+            unseen[corpus.direction] = list(read_pairs([test]))
     return unseen or task.valid_pairs
 
 

@@ -13,7 +13,6 @@ from limelight.config import (
     Corpus,
     Direction,
     RunConfig,
-    direction_of,
     directions_of,
     fitting_directions,
     has_tags,
@@ -64,8 +63,7 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
     if stored is None or stored.data.train != data.train:
         # Two directions would mean two language tags, so what has no name is in the only direction that is named.
         named = [
-            {direction_of(corpus) for corpus in corpora} - {UNNAMED}
-            for corpora in (data.train, (*data.train, *data.valid))
+            {corpus.direction for corpus in corpora} - {UNNAMED} for corpora in (data.train, (*data.train, *data.valid))
         ]
         data = data.model_copy(
             update={"train": _named_alike(data.train, *named[0]), "valid": _named_alike(data.valid, *named[1])}
@@ -89,7 +87,7 @@ def _named_alike(corpora: tuple[Corpus, ...], *directions: Direction) -> tuple[C
     stands for `en-US`, as each tag is of a name."""
 
     def named(corpus: Corpus) -> Corpus:
-        direction = direction_of(corpus)
+        direction = corpus.direction
         if len(directions) == 1 and direction == UNNAMED:
             direction = directions[0]
         elif len(directions) > 1 and direction not in directions and not names_languages(corpus.files):

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import torch
 
-from limelight.config import RunConfig, TrainingConfig, check_directions, sides_of
+from limelight.config import RunConfig, TrainingConfig, check_directions
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS
-from limelight.formats import read_pairs
 from limelight.formats.opening import open_text, require_lasting
 from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
@@ -16,6 +15,7 @@ from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
 from limelight.preparation.kept import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
+from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.replay import REPLAY
 from limelight.preparation.vocabulary import learn_tokenizer
 from limelight.storage.layout import TOKENIZER, find_model
@@ -82,12 +82,12 @@ def _check_files(config: RunConfig, folder: Path) -> None:
     that a resumed run has already stored may be missing."""
     data, resumed = config.data, is_resumed(folder)
     unseen = () if data.hold_out else data.valid  # held-out text is not there yet
-    on_bad_line = (lambda _: None) if data.on_bad_line == "skip" else None
+    on_bad_line = silently if data.on_bad_line == "skip" else None
     for role, corpora in (("valid", unseen), ("train", data.train)):
         for number, corpus in enumerate(corpora):
             if corpus.tag != REPLAY and not (resumed and keeps(folder, f"{role}-{number}")):
                 require_lasting(corpus.files)
-                next(read_pairs(corpus.files, *sides_of(corpus), on_bad_line=on_bad_line), None)
+                next(pairs_of(corpus, on_bad_line), None)
     if not (resumed and keeps(folder, "text-train")):
         for file in (*data.valid_text, *data.text):
             require_lasting([file])

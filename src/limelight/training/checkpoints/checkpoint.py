@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from limelight import __version__
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError, shown
-from limelight.files import FORMER, PARTIAL, cause, remove, sha256, write_folder
+from limelight.files import FORMER, PARTIAL, cause, remove, sha256, whole_folder
 from limelight.storage.weights import named_weights, put_weights, read_weights
 from limelight.training.optimization.precision import FIRST
 
@@ -114,15 +114,13 @@ def save_checkpoint(
             "training.weight_decay in a new run. The checkpoint before it is intact"
         )
 
-    def fill(partial: Path) -> None:
-        _save(partial / PARTS[0], weights)
-        _save(partial / PARTS[1], moments)
-        (partial / PARTS[2]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
-        sums = {name: sha256(partial / name) for name in PARTS}
-        (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
-
     try:
-        write_folder(checkpoint, fill)
+        with whole_folder(checkpoint) as partial:
+            _save(partial / PARTS[0], weights)
+            _save(partial / PARTS[1], moments)
+            (partial / PARTS[2]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+            sums = {name: sha256(partial / name) for name in PARTS}
+            (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
     except (OSError, SafetensorError) as error:
         raise RunError(
             f"{checkpoint}: cannot write the checkpoint: {cause(error)}; the one before it is intact"

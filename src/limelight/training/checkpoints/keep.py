@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from limelight.errors import UserError
-from limelight.files import remove, write_folder, write_whole
+from limelight.files import remove, whole_folder, write_whole
 from limelight.models.interface import Model
 from limelight.preparation.shortlist import share_detector
 from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS, find_snapshots
@@ -159,6 +159,7 @@ def keep_model_snapshot(run: Run) -> None:
     if not count or not step or step in stored:  # the last update may have been validated before
         return
     notes = {"step": str(step), "made_from": f"update {step}"}
-    write_folder(run.folder / SNAPSHOTS / f"update-{step:08d}", lambda partial: _write_model(run, partial, notes))
+    with whole_folder(run.folder / SNAPSHOTS / f"update-{step:08d}") as partial:
+        _write_model(run, partial, notes)
     for update in set(stored) - set(thinned({*stored, step}, count)):
         remove(stored[update])

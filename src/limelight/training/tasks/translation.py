@@ -16,7 +16,6 @@ from limelight.config import (
     DataConfig,
     Direction,
     RunConfig,
-    direction_of,
     directions_of,
     has_tags,
     trained_directions,
@@ -189,7 +188,7 @@ def views_of(data: DataConfig, prepared: Prepared) -> list[View]:
     drawn = list[tuple[View, Corpus, str]]()
     for number, (corpus, store) in enumerate(zip(data.train, prepared.stores, strict=True)):
         words = prepared.alignments[number] if prepared.alignments else None
-        direction = direction_of(corpus)
+        direction = corpus.direction
         view = View(store, languages=Languages(*direction), alignment=words)
         drawn.append((view, corpus, corpus.side_constraint))
         if data.both_directions and not corpus.tag:
@@ -223,7 +222,7 @@ def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Dir
     by_direction: dict[Direction, list[Pair]] = {}
     directions, several = directions_of(data), has_tags(data)
     for corpus, pairs in zip(data.valid, corpora, strict=True):
-        direction = direction_of(corpus if several else data.valid[0])
+        direction = (corpus if several else data.valid[0]).direction
         by_direction.setdefault(direction, []).extend(pairs)
         if data.both_directions and direction.reversed in directions:
             turned = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs)

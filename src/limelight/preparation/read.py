@@ -1,0 +1,23 @@
+"""The pairs of a corpus, as its files have them."""
+
+from collections.abc import Callable, Iterator
+
+from limelight.config import Corpus, Direction, sides_of
+from limelight.formats import read_pairs
+from limelight.text.pair import BadLine, Pair
+
+OnBadLine = Callable[[BadLine], None]
+
+
+def silently(_line: BadLine) -> None:
+    """Ignore bad lines, which are reported once while the corpus is tokenized."""
+
+
+def pairs_of(
+    corpus: Corpus,
+    on_bad_line: OnBadLine | None = None,
+    on_unused: OnBadLine | None = None,
+    otherwise: Direction | None = None,
+) -> Iterator[Pair]:
+    """The pairs of a corpus, in the languages of `otherwise` if it does not name them; see `read_pairs`."""
+    return read_pairs(corpus.files, *sides_of(corpus, otherwise), on_bad_line=on_bad_line, on_unused=on_unused)
