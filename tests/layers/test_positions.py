@@ -53,8 +53,11 @@ def test_positions_keep_the_precision_of_the_embeddings() -> None:
 def test_learned_positions_end_with_a_clear_message() -> None:
     positions = LearnedPositions(4, longest=5)
     assert positions(torch.zeros(1, 5, 4)).shape == (1, 5, 4)
-    with pytest.raises(UserError, match=r"a sequence of 6 tokens is longer than the 5 learned positions of this model"):
+    message = r"a sequence of 6 tokens is longer than the 5 learned positions of this model; shorten it, or train with"
+    with pytest.raises(UserError, match=message):
         positions(torch.zeros(1, 6, 4))
+    with pytest.raises(UserError, match=message):
+        positions.at(torch.zeros(2, 1, 4), torch.tensor([0, 5]))
 
 
 def test_rotary_is_a_product_of_complex_numbers(seed: int) -> None:

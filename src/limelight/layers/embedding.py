@@ -147,7 +147,9 @@ class LearnedPositions(nn.Module):
     def at(
         self, embedded: Float[Tensor, "batch width model"], places: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch width model"]:
-        """Add to each row the vector of its position in `places`."""
+        """Add to each row the vector of its position in `places`. Raises `UserError` beyond the last one."""
+        if places.is_cpu:  # a GPU would have to be waited for; an engine bounds its requests
+            self.require(int(places.max()) + 1)
         return embedded + self.table[places].to(embedded.dtype)[:, None]
 
     def require(self, length: int) -> None:
