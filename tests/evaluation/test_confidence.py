@@ -17,6 +17,7 @@ from limelight.evaluation.confidence import (
     fit_logistic,
 )
 from limelight.pipelines.confidence import FEATURES, estimated, features_of
+from limelight.pipelines.translation import Translation
 from limelight.pipelines.translator import Translator
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
@@ -89,6 +90,8 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     pairs = [Pair(f"{WORDS[row % 3]} {row}", WORDS[row % 3], "t.tsv", row) for row in range(150)]
     examples = examples_of(translator, pairs, Direction("source", "target"), most=120)
     assert (len(examples.features), len(examples.good)) == (120, 120)
+    translator.finish = lambda *_: Translation("ế" * 9)
+    assert examples_of(translator, [Pair("a dog", "e\u0302\u0301" * 9)], Direction("source", "target")).good == [True]
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
         fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
 

@@ -88,3 +88,4 @@ def test_a_picture_in_a_sentence_has_units_of_its_own() -> None:
     text = "<p>see <svg><text>one two</text></svg> here</p>"
     assert texts(text, ".html") == ["one two", "see | here"]
     assert translated(text, ".html") == "<p>SEE <svg><text>ONE TWO</text></svg> HERE</p>"
+    assert not units_of("<svg><code></svg>" * 20_000, ".html")  # minutes in quadratic time

@@ -50,6 +50,12 @@ def test_weights_are_those_of_the_map(seed):
         ("ab c", ["▁c"], [None]),
         ("ab", ["▁", "ab"], [None, (0, 2)]),
         ("", ["▁a"], [None]),
+        (
+            "a 🙂 b",
+            ["▁a", "▁", "<0xF0>", "<0x9F>", "<0x99>", "<0x82>", "▁b"],
+            [(0, 1), None, (2, 3), *[None] * 3, (4, 5)],
+        ),
+        ("a 猫 b", ["▁a", "▁", "<unk>", "▁b"], [(0, 1), None, None, (4, 5)]),
     ],
 )
 def test_places(text, pieces, found):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sacrebleu.metrics import CHRF
 
 from limelight.config import Direction
 from limelight.errors import UserError, counted
+from limelight.evaluation.metrics import sentence_chrf
 from limelight.pipelines.codec import names_of
 from limelight.pipelines.confidence import features_of
 from limelight.pipelines.translator import Translator
@@ -96,11 +96,11 @@ def examples_of(
     )
     kept = [(pair, sentence) for pair, sentence in zip(chosen, prepared, strict=True) if sentence.request is not None]
     hypotheses = translator.decode([sentence.request for _, sentence in kept if sentence.request is not None])
-    chrf, examples = CHRF(), Examples([], [])
+    examples = Examples([], [])
     for (pair, sentence), best in zip(kept, hypotheses, strict=True):
         text = translator.finish(sentence, best).text
         examples.features.append(features_of(translator.tokenizers.target, pair.source, text, best[0]))
-        examples.good.append(chrf.sentence_score(text, [pair.target]).score >= GOOD)
+        examples.good.append(sentence_chrf(text, pair.target) >= GOOD)
     return examples
 
 

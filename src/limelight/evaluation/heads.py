@@ -95,7 +95,8 @@ def _choose(translator: Translator, groups: Groups, most: int) -> list[_Sentence
     longest = min(MAX_TOKENS, (longest_sequence(translator.model) or MAX_TOKENS + 1) - 1)
     tokenizers = {direction: translator.towards(direction) for direction in groups}
     rows = []
-    for direction, pair in every[:: max(1, len(every) // most)][:most]:
+    for index in np.linspace(0, len(every), min(len(every), most), endpoint=False).astype(int).tolist():
+        direction, pair = every[index]
         sides = tokenizers[direction]
         row = _Sentence(sides, sides.source.encode(pair.source), sides.target.encode(pair.target))
         if 0 < len(row.source) <= longest and 0 < len(row.target) <= longest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 from html import escape, unescape
@@ -148,6 +149,7 @@ class _Reader:
         self.text, self.special, self.xml = text, special, structure is not None
         self.structure = structure or set[int]()
         self.tags = list(scan_tags(text, *span, html=not self.xml))
+        self.closings = self._find_closings()
         self.units = list(self._units(range(len(self.tags)), *span))
 
     def _units(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
@@ -213,16 +215,21 @@ class _Reader:
     def _last_tag(self, number: int) -> int:
         """For the first tag of an element that is not translated: the number of its closing tag, or of the last tag if
         it is not closed. For other tags their own number."""
-        tag, depth = self.tags[number], 0
+        tag = self.tags[number]
         opaque = tag.name in self.special.ignored or (tag.is_opaque and not self.xml)
         if tag.kind != "open" or not opaque or (tag.name in VOID and not self.xml):
             return number
-        for closing in range(number, len(self.tags)):
-            if self.tags[closing].name == tag.name:
-                depth += (self.tags[closing].kind == "open") - (self.tags[closing].kind == "close")
-                if depth == 0:
-                    return closing
-        return len(self.tags) - 1
+        return self.closings.get(number, len(self.tags) - 1)
+
+    def _find_closings(self) -> dict[int, int]:
+        """For the number of each opening tag the number of its closing tag: of the same name, at the same depth."""
+        opened, closings = defaultdict[str, list[int]](list), dict[int, int]()
+        for number, tag in enumerate(self.tags):
+            if tag.kind == "open":
+                opened[tag.name].append(number)
+            elif tag.kind == "close" and opened[tag.name]:
+                closings[opened[tag.name].pop()] = number
+        return closings
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:
         if tag.kind not in ("open", "empty") or tag.get("translate") == "no":

@@ -21,9 +21,10 @@ from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.page_data import NAMES, packed
 from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
-from limelight.inspection.words import END_PIECE, drawable, readable
+from limelight.inspection.words import drawable, readable
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
+from limelight.tokens.tokenizer import END_PIECE
 
 CANDIDATES = 10
 """Number of candidates of each step, the most probable first."""

@@ -11,10 +11,11 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.page_data import SIDES
 from limelight.inspection.probe import probe
-from limelight.inspection.words import END_PIECE, START_PIECE, Groups
+from limelight.inspection.words import START_PIECE, Groups
 from limelight.models.interface import Model, Seq2Seq, eval_mode
 from limelight.models.transformer.halves import DecoderOnly, EncoderOnly
 from limelight.tokens import Tokenizer, Tokenizers
+from limelight.tokens.tokenizer import END_PIECE
 
 
 class _Side(NamedTuple):

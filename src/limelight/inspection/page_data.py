@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.inspection.head_roles import TEXTS, Needed, head_roles
-from limelight.inspection.words import END_PIECE, START_PIECE, Groups, drawable, group_pieces, readable
+from limelight.inspection.words import START_PIECE, Groups, drawable, group_pieces, readable
 from limelight.storage.tables import Roles
+from limelight.tokens.tokenizer import END_PIECE, SPACE, spelled
 
 Weights = npt.NDArray[np.float32]
 
@@ -92,16 +93,16 @@ def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     """Begin and end of each token in its text, in characters; None for tokens that are not in it, such as tags and the
     end."""
     spans: list[tuple[int, int] | None] = []
-    behind = 0
-    for piece in pieces:
-        shown = readable(piece)
-        first = text.find(shown, behind)
-        # Only white space may be between two tokens: other text means that the match is accidental.
-        if not shown or first < 0 or text[behind:first].strip():
+    behind, is_known = 0, True
+    for shown in (readable(piece).strip(SPACE) for piece in spelled(pieces)):
+        first = text.find(shown, behind) if shown else -1
+        # Only white space is between two tokens of the text: after other text the match would be accidental.
+        if first < 0 or (is_known and text[behind:first].strip()):
             spans.append(None)
-            continue
-        behind = first + len(shown)
-        spans.append((first, behind))
+            is_known = is_known and not shown
+        else:
+            spans.append((first, behind := first + len(shown)))
+            is_known = True
     return spans
 
 

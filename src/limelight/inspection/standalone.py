@@ -94,7 +94,7 @@ def _visit(name: str, order: list[str]) -> None:
 
 
 def _compact(value: Any) -> Any:
-    """The same document in half the characters: arrays as 16-bit shares of their largest number, and six decimals."""
+    """The same document in half the characters: arrays as 16-bit shares of their largest number, and five decimals."""
     if isinstance(value, float):
         return round(value, DECIMALS)
     if isinstance(value, list):

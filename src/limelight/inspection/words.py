@@ -10,14 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.text.words import is_unspaced
+from limelight.tokens.tokenizer import SPACE, spelled
 
 Groups = tuple[int, ...]
 """For each token the number of its word; the tokens of a word are consecutive."""
 
 START_PIECE = "<s>"
-END_PIECE = "</s>"
-
-WORD_START = "▁"
 JOINERS = "\u200c\u200d\u3000\xa0"
 """Joiners (in Persian, Hindi, emoji) and spaces, which Python does not count as printable."""
 BYTES = re.compile(r"(?:<0x[0-9A-Fa-f]{2}>)+")
@@ -34,7 +32,7 @@ def group_pieces(pieces: Sequence[str], words: Groups) -> tuple[str, ...]:
 def readable(text: str) -> str:
     """`▁Stra<0xC3><0x9F>e` as `Straße`; a word-start mark alone is kept."""
     text_read = BYTES.sub(lambda match: _decoded(match.group()), text)
-    return text_read.replace(WORD_START, " ").strip() or text_read
+    return text_read.replace(SPACE, " ").strip() or text_read
 
 
 def drawable(text: str) -> str:
@@ -131,31 +129,12 @@ def words_of_tokens(pieces: Sequence[str], text: str, spans: Sequence[Span]) -> 
     owner = [-1] * len(text)
     for number, (begin, end) in enumerate(spans):
         owner[begin:end] = [number] * (end - begin)
-    spelled = _spelled(pieces)
-    token_of = [token for token, piece in enumerate(spelled) for _ in piece]
+    texts = [piece.replace(SPACE, " ") for piece in spelled(pieces)]
+    token_of = [token for token, piece in enumerate(texts) for _ in piece]
     by_token: list[dict[int, None]] = [{} for _ in pieces]
-    matcher = SequenceMatcher(None, "".join(spelled), text, autojunk=False)
+    matcher = SequenceMatcher(None, "".join(texts), text, autojunk=False)
     for start, other_start, size in matcher.get_matching_blocks():
         for offset in range(size):
             if owner[other_start + offset] >= 0:
                 by_token[token_of[start + offset]][owner[other_start + offset]] = None
     return [list(owners) for owners in by_token]
-
-
-def _spelled(pieces: Sequence[str]) -> list[str]:
-    """The text of each token; the text of a character in bytes stands at the first byte."""
-    texts, position = [""] * len(pieces), 0
-    while position < len(pieces):
-        size = 1
-        if pieces[position].startswith("<0x"):
-            size = next(
-                (
-                    size
-                    for size in (1, 2, 3, 4)
-                    if "\ufffd" not in readable("".join(pieces[position : position + size]))
-                ),
-                1,
-            )
-        texts[position] = readable("".join(pieces[position : position + size])) if size > 1 else pieces[position]
-        position += size
-    return [text.replace(WORD_START, " ") for text in texts]

@@ -172,10 +172,10 @@ def _learn_merges(tokenizer: Side, texts: Iterable[str], most: int) -> list[NewP
         vocab_size=len(pieces) + most, min_frequency=MIN_COUNT, limit_alphabet=len(pieces), show_progress=False
     )
     learner.train_from_iterator(words(), trainer)
-    learned = dict[str, NewPiece]()
+    learned, known = dict[str, NewPiece](), set(pieces)
     for signs, _ in sorted(learner.get_vocab().items(), key=lambda each: each[1]):
         parts = tuple(ord(sign) - _FIRST_SIGN for sign in signs)
         text = "".join(pieces[part] for part in parts)
-        if len(parts) > 1 and len(text) <= MAX_CHARACTERS and text not in pieces:
+        if len(parts) > 1 and len(text) <= MAX_CHARACTERS and text not in known:
             learned.setdefault(text, NewPiece(text, parts))
     return list(learned.values())[:most]

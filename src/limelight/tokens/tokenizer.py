@@ -163,7 +163,7 @@ def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
     words: list[int] = []
     word = -1
     before = ""
-    for position, (piece, text) in enumerate(zip(pieces, _spelled(pieces), strict=True)):
+    for position, (piece, text) in enumerate(zip(pieces, spelled(pieces), strict=True)):
         after_alone = position > 0 and alone[position - 1]
         after_bare_mark = position > 0 and pieces[position - 1] == SPACE
         begins = piece.startswith(SPACE) or after_alone
@@ -182,7 +182,7 @@ def _begins_unspaced(before: str, text: str) -> bool:
     return not unicodedata.category(text[0]).startswith("M")
 
 
-def _spelled(pieces: Sequence[str]) -> list[str]:
+def spelled(pieces: Sequence[str]) -> list[str]:
     """The tokens with byte sequences decoded: the character at the position of its first byte, empty text at the
     others."""
     texts = list(pieces)
