@@ -71,7 +71,8 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     (given / "link").symlink_to(tmp_path)
     (given / ".git").mkdir()
     (given / ".git" / "config").write_text("")
-    (given / ".hidden").write_text("")
+    (given / ".hidden.txt").write_text("hidden")
+    (given / "~$x.docx").write_bytes(b"owner")
     report = translate_folder(given, tmp_path / "out", work(Capitals()))
     assert report.files == 3
     reasons = {Path(each.file).name: each.reason for each in report.left_out}

@@ -11,7 +11,7 @@ from torch import Tensor
 from limelight.config import ModelConfig, RecurrentConfig
 from limelight.errors import UserError
 from limelight.interop import export_huggingface, import_model
-from limelight.interop.huggingface import _OPTIONAL, _settings, read_config, width_axis
+from limelight.interop.huggingface import _OPTIONAL, _settings, read_config, read_m2m100, width_axis
 from limelight.interop.names import lacking
 from limelight.pipelines.load import load_translator
 from limelight.storage.model import StoredModel, load_model
@@ -174,6 +174,12 @@ def test_configurations_that_belong_to_other_files(folder: Path, tmp_path: Path,
         import_model(folder, tmp_path / "back")
 
 
+def test_a_size_of_the_vocabulary_that_memory_cannot_hold_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vocab.json").write_text('{"</s>": 0}')
+    with pytest.raises(UserError, match="do not fit vocab_size=1,000,000,000,000"):
+        read_m2m100(tmp_path, {"vocab_size": 10**12}, transformer(), "de", "en")
+
+
 def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"elsewhere: cannot be read: No such file"):
         import_model(tmp_path / "elsewhere", tmp_path / "back")
@@ -223,6 +229,7 @@ def test_what_another_format_lacks_is_named_together(config: ModelConfig, reason
         ({"scale_embedding": False, "normalize_before": True}, "scale_embedding=False.*; normalize_before=True"),
         ({"static_position_embeddings": False}, "static_position_embeddings=False"),
         ({"d_model": 10**9}, "model.d_model: input should be less than"),
+        ({"model_type": "m2m_100", "max_position_embeddings": 10**6, "d_model": 999_000}, "larger than those of any"),
     ],
 )
 def test_a_foreign_configuration_is_refused(changes: dict, reason: str) -> None:

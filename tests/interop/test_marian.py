@@ -211,6 +211,18 @@ def test_damaged_bytes_are_an_error(damage: str, student: StoredModel, tmp_path:
     (folder / "lex.s2t.bin").write_bytes((folder / "lex.s2t.bin").read_bytes()[:-2])
     with pytest.raises(UserError, match=r"lex.s2t.bin: ends at byte"):
         import_model(folder, tmp_path / "out")
+    size = student.tokenizers.source.padding
+    begins = np.array([0, *[1001] * size], np.uint64)
+    head = struct.pack("<6Q", 0xF11A48D5013417F5, 0, 0, 0, len(begins), 1001)
+    (folder / "lex.s2t.bin").write_bytes(head + begins.tobytes() + bytes(4 * 1001))
+    with pytest.raises(UserError, match=r"lex.s2t.bin: this shortlist is not one of the model's"):
+        import_model(folder, tmp_path / "out")
+
+
+def test_only_the_file_of_a_student_names_languages(student: StoredModel, tmp_path: Path) -> None:
+    folder = write_npz(student, tmp_path / "there")
+    (folder / "model.npz").rename(folder / "model.base.npz")
+    assert import_model(folder, tmp_path / "out") == ()
 
 
 def test_a_pickle_in_a_checkpoint_is_not_read(student: StoredModel, tmp_path: Path) -> None:

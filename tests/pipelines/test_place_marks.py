@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from limelight.pipelines import repair_marks
 from limelight.pipelines.repair_marks import Attended, place_marks
 from limelight.text.marking import placeholder
 from limelight.text.spans import Span
@@ -66,3 +67,19 @@ def test_pairs_do_not_cross() -> None:
     found = placed(given, spans, [0, 1, 2, 3])
     assert found.index("<ph0>") < found.index("<ph1>") < found.index("<ph2>") < found.index("<ph3>")
     assert "<ph1>B<ph2>" in found
+
+
+def test_few_orders_are_checked_in_a_long_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    size, checked = 60, list[object]()
+    spans = {**pair(0, 7), **pair(1, 2), **pair(3, 4), **pair(5, 6)}  # the outer pair has one word, for three pairs
+    weights = np.eye(size, dtype=np.float32)
+    given = Attended(tuple(f" w{row}" for row in range(size)), tuple(range(size + 1)), weights, dict.fromkeys(spans, 9))
+    weights[:, 9] = np.arange(size) == 5
+    given.marks.update({0: 9, 7: 10})
+    original = repair_marks.find_misplaced
+    monkeypatch.setattr(
+        repair_marks, "find_misplaced", lambda order, spans: checked.append(order) or original(order, spans)
+    )
+    text = placed(given, spans, [*range(8)])
+    assert "<ph0>" in text
+    assert len(checked) < 100

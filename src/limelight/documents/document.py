@@ -75,9 +75,11 @@ class Document(NamedTuple):
         return changed[""] if "" in changed else _zipped(self.data, changed)
 
 
-def open_document(path: Path, options: Options) -> Document:
-    """Read a file. Raises `UserError` for one that is not what its name says, too large, or damaged."""
-    suffix, name = suffix_of(path), str(path)
+def open_document(path: Path, options: Options, name: str = "") -> Document:
+    """Read a file, whose format is the ending of `name`, by default of its own. Raises `UserError` for a file that is
+    not what its name says, too large, or damaged."""
+    name = name or str(path)
+    suffix = suffix_of(name)
     if suffix not in FORMATS and suffix != DOCX:
         raise UserError(
             f"{name}: documents are {', '.join([*FORMATS, DOCX])}, not {suffix or 'a file without an ending'}"
@@ -85,7 +87,7 @@ def open_document(path: Path, options: Options) -> Document:
     try:
         data = read_plain(path, MAX_FILE)
     except OSError as error:
-        raise UserError(f"{name}: cannot be read: {cause(error).lower()}") from None
+        raise UserError(f"{path}: cannot be read: {cause(error).lower()}") from None
     return read_document(data, name, options)
 
 

@@ -20,6 +20,8 @@ from limelight.parts import SUFFIX, Parts, parts_of
 RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
 FORMAT = 3
+HIDDEN = (".", "~$")
+"""Beginnings of the names of hidden files; those of an office program that has a document open are among them."""
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
 
 
@@ -80,11 +82,11 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
         for name in folders:
             if (link := Path(root, name)).is_symlink():
                 report.left_out.append(LeftOut(str(link), "a link to a folder, which is not followed"))
-        for name in sorted(names):
+        for name in sorted(name for name in names if not name.startswith(HIDDEN)):
             path = Path(root, name)
             if path.is_file() and is_document(path):
                 yield path
-            elif not name.startswith(".") and not name.endswith(PARTIAL):
+            elif not name.endswith(PARTIAL):
                 report.left_out.append(LeftOut(str(path), *_why_left_out(path)))
 
 

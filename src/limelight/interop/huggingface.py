@@ -59,6 +59,8 @@ NEVER = -1e4
 """Added to the logits of classes that are never predicted: low enough for probability 0, representable in fp16."""
 MAX_POSITIONS = 512
 """Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
+MAX_TABLE = 1 << 28
+"""Maximum numbers in a table of positions, which is computed before the weights are compared with the configuration."""
 
 _USE = """\
 ```python
@@ -228,7 +230,8 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
         name = HUGGINGFACE.positions.format(side=side)
         if name in tensors:
             table = tensors.pop(name)
-            expected = sinusoids(torch.arange(len(table) if table.dim() else 0), config.d_model, layout="halves")
+            rows = len(table) if table.shape[1:] == (config.d_model,) else 0
+            expected = sinusoids(torch.arange(rows), config.d_model, layout="halves")
             require_equal(table, expected, f"{where}: {name} should be sinusoids, all sines before all cosines", 5e-3)
     tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
     config = config.model_copy(update={"output_bias": True})
@@ -270,7 +273,10 @@ def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
         settings |= {"norm": "post", "sinusoid_layout": "halves", "tie": tie}
     else:
         settings |= {"norm": "pre", "positions": "learned", "max_positions": values["max_position_embeddings"]}
-    return configured(settings, where)
+    config = configured(settings, where)
+    if config.d_model * config.max_positions > MAX_TABLE:
+        raise UserError(f"{where}: d_model and max_position_embeddings are larger than those of any known model")
+    return config
 
 
 def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
@@ -362,7 +368,7 @@ def _tokens(folder: Path, size: int) -> list[str]:
             raise UserError(f"{folder / 'tokenizer.json'}: holds no vocabulary that is known here")
         ids = listed | {each.get("content"): each.get("id") for each in added if isinstance(each, dict)}
     names = {number: name for name, number in ids.items() if type(number) is int and isinstance(name, str)}
-    if len(names) < len(ids) or not all(0 <= number < size for number in names):
+    if len(names) < len(ids) or size > 2 * len(names) or not all(0 <= number < size for number in names):
         raise UserError(f"{folder}: the ids of its {len(ids):,} tokens do not fit vocab_size={size:,}")
     return [names.get(number, f"<unnamed {number}>") for number in range(size)]
 

@@ -42,9 +42,12 @@ from limelight.untrusted import MAX_YAML_BYTES, read_yaml
 SETTINGS = "special:model.yml"
 _SHORTLIST_MAGIC = 0xF11A48D5013417F5
 _MAX_SHORTLIST_BYTES = 200_000_000
+_MAX_CANDIDATES = 1000
+"""Maximum tokens that a shortlist has for a source token, as the table has a row of this length for each."""
 _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
 _INTGEMM = 0x4000
-_LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.")
+_LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.intgemm")
+"""In the names of students only: `model.base.npz` is not of two languages."""
 _LINE = re.compile(r"^(.+?): *(\d+)\r?$", re.MULTILINE)
 _ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 """What is done before and after a sub-layer, and after all layers."""
@@ -268,8 +271,8 @@ def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     begins = np.frombuffer(reader.take(8 * offsets), np.uint64).astype(np.int64)
     listed = np.frombuffer(reader.take(4 * count), np.uint32).astype(np.int64)
     lengths = np.diff(begins)
-    fits = len(begins) == source.size + 1 and begins[0] == 0 and begins[-1] == count and (lengths >= 0).all()
-    if not fits or (count and listed.max() >= target.size):
+    fits = len(begins) == source.size + 1 and begins[0] == 0 and begins[-1] == count
+    if not fits or lengths.min() < 0 or lengths.max() > _MAX_CANDIDATES or (count and listed.max() >= target.size):
         raise UserError(f"{path}: this shortlist is not one of the model's vocabularies; {DAMAGED}")
     ours = np.full(target.size, END)
     kept = np.array(target.theirs[:-1])

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from limelight.text.spans import Span, find_misplaced
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
+T = TypeVar("T")
 Weights = npt.NDArray[np.float32]
 
 NEAR = 3.0
@@ -84,33 +85,47 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
 def place_marks(attended: Attended, spans: Sequence[Span], wanted: Sequence[int]) -> str:
     """The translation with these placeholders inserted. It must not have them yet.
 
-    A pair of tags is inserted around words if both are missing; if one is present, it is not moved. Of the places that
-    leave all marks nested and in order the best one is taken, or the best of all if there are none.
+    A pair of tags is inserted around words if both are missing; if one is present, it is not moved. Of the positions
+    that leave all marks nested and in order the best ones are taken, or the best of all if there are none.
     """
     items: Items = [*attended.parts]
     for number in sorted(wanted, key=lambda number: -_reach(number, spans, attended)):
         span = spans[number]
         if span.role not in ("open", "close") or span.partner not in wanted:
-            options = ([*items[:at], number, *items[at:]] for at in _between(attended, items, number))
+            single = ((position,) for position in _between(attended, items, number))
+            items = _with_marks(items, [number], single, spans)
         elif span.role == "open":
-            both = _around(attended, items, number, span.partner)
-            options = ([*items[:at], number, *items[at:end], span.partner, *items[end:]] for at, end in both)
-        else:  # inserted together with the opening tag
-            continue
-        items = _first_in_order(options, spans)
+            pairs = _around(attended, items, number, span.partner)
+            items = _with_marks(items, [number, span.partner], pairs, spans)
     return _written(items, spans)
 
 
-def _first_in_order(options: Iterable[Items], spans: Sequence[Span]) -> Items:
-    """The first option whose marks are nested and in order, or the first of all."""
-    best: Items | None = None
+def _with_marks(
+    items: Items, numbers: Sequence[int], options: Iterable[tuple[int, ...]], spans: Sequence[Span]
+) -> Items:
+    """The items with marks at the first option, positions in the items, where all marks are nested and in order; or at
+    the first of all options. Options between the same marks of the items have the same order, which is checked once."""
+    marks = [[item] if isinstance(item, int) else _numbers(item) for item in items]
+    order, before = [*chain(*marks)], [*accumulate(map(len, marks), initial=0)]
+    misplaced, best = set[tuple[int, ...]](), None
     for option in options:
-        order = [number for item in option for number in ([item] if isinstance(item, int) else _numbers(item))]
-        if not find_misplaced(order, spans):
-            return option
         best = best or option
-    assert best is not None  # every text has a place
-    return best
+        gaps = tuple(before[position] for position in option)
+        if gaps not in misplaced:
+            if not find_misplaced(_inserted(order, numbers, gaps), spans):
+                best = option
+                break
+            misplaced.add(gaps)
+    assert best is not None  # every text has a position
+    return _inserted(items, numbers, best)
+
+
+def _inserted(items: Sequence[T], numbers: Sequence[int], positions: Sequence[int]) -> list[T | int]:
+    """A sequence with numbers before the items at ascending positions."""
+    result: list[T | int] = [*items]
+    for number, position in reversed([*zip(numbers, positions, strict=True)]):
+        result.insert(position, number)
+    return result
 
 
 def _reach(number: int, spans: Sequence[Span], attended: Attended) -> int:

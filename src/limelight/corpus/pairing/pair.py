@@ -12,7 +12,7 @@ from typing import NamedTuple
 from limelight.config import Direction
 from limelight.corpus.pairing.align import Document, Sentence, align
 from limelight.corpus.pairing.path import Bead
-from limelight.documents.document import open_document, read_document
+from limelight.documents.document import open_document
 from limelight.errors import UserError, counted
 from limelight.formats.opening import BOTH_SIDES
 from limelight.formats.registry import BOTH_SIDES as BILINGUAL
@@ -23,10 +23,7 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import CODES, FIRST_CODE
 from limelight.text.pair import Pair
 from limelight.text.sentences import split_sentences
-from limelight.untrusted import read_plain
 
-MAX_TEXT = 64 << 20
-"""Bytes of a plain text file that is named by its language."""
 MAX_JUDGED = 5000
 """Texts from which the language of a side is told."""
 FEW = 0.3
@@ -127,9 +124,8 @@ def _units_of(path: Path) -> list[Unit]:
             f"{path}: holds texts with their translations already: give it to `limelight clean` or `limelight train` "
             "as it is"
         )
-    if not is_document(path) and _is_language(suffix[1:]):
-        return read_document(read_plain(path, MAX_TEXT), f"{path}.txt", Options()).units
-    return open_document(path, Options()).units
+    is_text = not is_document(path) and _is_language(suffix[1:])
+    return open_document(path, Options(), f"{path}.txt" if is_text else "").units
 
 
 def plain(unit: Unit) -> str:
