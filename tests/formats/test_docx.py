@@ -62,6 +62,8 @@ def test_paragraphs_in_paragraphs_and_fallback_copies() -> None:
     outer = paragraph(run("out "), f"<w:r><mc:AlternateContent>{inner}{copy}</mc:AlternateContent></w:r>")
     assert shown(outer) == ["in it", "out |"]
     assert translated(outer) == outer.replace("in it", "IN IT", 1).replace("out ", "OUT ")
+    together = f"<w:r><w:t>out </w:t><mc:AlternateContent>{inner}{copy}</mc:AlternateContent></w:r>"
+    assert translated(paragraph(together)) == translated(outer), "in one run with text"
 
 
 def test_a_private_character_is_text() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limelight.inspection.words import joined_words, words_of_tokens
+from limelight.inspection.word_alignment import joined_words, words_of_tokens
 
 
 @pytest.mark.parametrize(

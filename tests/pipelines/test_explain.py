@@ -13,7 +13,7 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection import attention_map
 from limelight.inspection.contributions import contributions
-from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.erasure import PairWithWords, erasures
 from limelight.inspection.heads import with_heads
 from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
@@ -135,7 +135,7 @@ def test_measures_are_those_of_inspection():
     source, keep = LETTERS.source.encode(TEXT), {"decoder.0.cross": torch.tensor([1.0, 0, 1])}
     words = [[word] for word in LETTERS.source.word_of(source)]
     with heads_kept(one.model, keep):
-        drops = erasures(one.model, Rows(source, (5, 6, 7), words, len(words)))
+        drops = erasures(one.model, PairWithWords(source, (5, 6, 7), words, len(words)))
     np.testing.assert_allclose(array(found["erasure"]), drops.T, atol=1e-5)
     for kind, expected in contributions(with_heads(one.model, keep), source, (5, 6, 7)).items():
         np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)

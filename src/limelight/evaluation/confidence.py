@@ -85,10 +85,10 @@ def calibration_errors(confidence: Confidence, by_direction: Mapping[str, Exampl
 
 
 def examples_of(
-    translator: Translator, pairs: Sequence[Pair], direction: Direction, *, most: int = MAX_PAIRS
+    translator: Translator, pairs: Sequence[Pair], direction: Direction, *, count: int = MAX_PAIRS
 ) -> Examples:
-    """Examples from at most `most` pairs, evenly spread, translated with the model's own search, without guards."""
-    rows = np.linspace(0, len(pairs) - 1, min(len(pairs), most)).astype(int).tolist()
+    """Examples from at most `count` pairs, evenly spread, translated with the model's own search, without guards."""
+    rows = np.linspace(0, len(pairs) - 1, min(len(pairs), count)).astype(int).tolist()
     chosen = [pairs[row] for row in rows if pairs[row].source.strip()]
     source_lang, target_lang = names_of(direction)
     prepared = translator.prepare(

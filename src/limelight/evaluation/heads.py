@@ -11,8 +11,7 @@ from limelight.errors import UserError
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean
 from limelight.evaluation.summary import files_of, versions
 from limelight.inspection.batches import batches_of
-from limelight.inspection.erasure import Rows as Erased
-from limelight.inspection.erasure import needed_words
+from limelight.inspection.erasure import PairWithWords, needed_words
 from limelight.inspection.head_importance import (
     Head,
     change_of,
@@ -89,13 +88,13 @@ def study_heads(
     )
 
 
-def _choose(translator: Translator, groups: Groups, most: int) -> list[_Sentence]:
+def _choose(translator: Translator, groups: Groups, count: int) -> list[_Sentence]:
     """Pairs that are short enough, spread evenly over all."""
     every = [(direction, pair) for direction, of_direction in groups.items() for pair in of_direction]
     longest = min(MAX_TOKENS, (longest_sequence(translator.model) or MAX_TOKENS + 1) - 1)
     tokenizers = {direction: translator.towards(direction) for direction in groups}
     rows = []
-    for index in np.linspace(0, len(every), min(len(every), most), endpoint=False).astype(int).tolist():
+    for index in np.linspace(0, len(every), min(len(every), count), endpoint=False).astype(int).tolist():
         direction, pair = every[index]
         sides = tokenizers[direction]
         row = _Sentence(sides, sides.source.encode(pair.source), sides.target.encode(pair.target))
@@ -161,5 +160,5 @@ def _needed(translator: Translator, one: _Sentence) -> Needed | None:
     pieces = one.tokenizers.source.pieces(one.source)
     numbers = one.tokenizers.source.word_of(one.source)
     words = [[] if is_control(piece) else [word] for piece, word in zip(pieces, numbers, strict=True)]
-    needed = needed_words(translator.model, Erased(one.source, one.target, words, max(numbers) + 1))
+    needed = needed_words(translator.model, PairWithWords(one.source, one.target, words, max(numbers) + 1))
     return needed if any(needed) else None

@@ -112,6 +112,11 @@ def _run(text: str, run: Element) -> Iterator[_Run | Code]:
         role = _ROLES.get(element.name, "alone")
         if len(contents) == 1:
             yield Code(text[run.begin : run.end], role, name, run.begin)
+        elif next(element.walk("p"), None):  # a text box, whose paragraphs are units of their own
+            box = f"box {element.begin}"
+            yield Code(f"<w:r>{style}", "open", box)
+            yield Code(text[element.begin : element.end], role, name, element.begin)
+            yield Code("</w:r>", "close", box)
         else:
             yield Code(f"<w:r>{style}{text[element.begin : element.end]}</w:r>", role, name)
 

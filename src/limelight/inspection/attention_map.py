@@ -22,10 +22,7 @@ from limelight.files import write_output
 from limelight.inspection.page_data import NAMES, SIDES
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
 from limelight.inspection.words import (
-    TITLES,
     Groups,
-    caption,
-    chosen,
     drawable,
     group_pieces,
     merge_rows_and_columns,
@@ -40,6 +37,11 @@ FORMAT = "limelight.attention"
 VERSION = 1
 MAX_TITLE = 60
 """Characters of the sentence where a map is printed."""
+_TITLES: dict[str, str] = {
+    "cross": "cross attention: predicted target (rows) to source (columns)",
+    "encoder_self": "encoder self-attention: source to source",
+    "decoder_self": "decoder self-attention: read target to read target",
+}
 
 
 class Link(NamedTuple):
@@ -94,7 +96,7 @@ class AttentionMap:
 
     def __repr__(self) -> str:
         """One short line: the sentence and the sizes of each kind."""
-        sentence = caption(self.source_text, self.target_text)[:MAX_TITLE]
+        sentence = _caption(self.source_text, self.target_text)[:MAX_TITLE]
         sizes = [f"{kind} {'x'.join(map(str, getattr(self, kind).shape))}" for kind in self.kinds]
         return f"<AttentionMap{f' {sentence!r}' if sentence else ''}: {', '.join(sizes) or 'no attention'}>"
 
@@ -146,9 +148,9 @@ class AttentionMap:
         self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None, each: bool = False
     ) -> str:
         """The title of a picture: the sentence and the model if known, the kind, the layers and heads."""
-        which = "each layer and head" if each else chosen(layer, heads)
+        which = "each layer and head" if each else _name_of_mean(layer, heads)
         model = f"model: {drawable(self.model)}" if self.model else ""
-        lines = (caption(self.source_text, self.target_text, between="\n→ "), model, TITLES[kind], which)
+        lines = (_caption(self.source_text, self.target_text, between="\n→ "), model, _TITLES[kind], which)
         return "\n".join(filter(None, lines))
 
     def weights(self, kind: str) -> Weights:
@@ -169,7 +171,7 @@ class AttentionMap:
         layers = None if layer is None else [layer]
         if isinstance(heads, int):
             heads = [heads]
-        chosen = weights[_choose("layer", layers, weights.shape[0])][:, _choose("head", heads, weights.shape[1])]
+        chosen = weights[_indices("layer", layers, weights.shape[0])][:, _indices("head", heads, weights.shape[1])]
         mean: Weights = chosen.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
         return mean
 
@@ -223,7 +225,24 @@ class AttentionMap:
             raise UserError(f"not an attention map, or a damaged one: {type(error).__name__}: {error}") from None
 
 
-def _choose(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:
+def _caption(source: str, target: str, between: str = " → ") -> str:
+    """`source → target`, or the one that is not empty."""
+    return between.join(drawable(side) for side in (source, target) if side)
+
+
+def _name_of_mean(layer: int | None, heads: int | Sequence[int] | None) -> str:
+    """The layers and heads of a mean, in words."""
+    which_layer = "mean of all layers" if layer is None else f"layer {layer}"
+    if heads is None:
+        which_heads = "mean of all heads"
+    elif isinstance(heads, int):
+        which_heads = f"head {heads}"
+    else:
+        which_heads = f"mean of heads {', '.join(map(str, heads))}"
+    return f"{which_layer}, {which_heads}"
+
+
+def _indices(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:
     """The requested indices, validated; all for None."""
     if wanted is None:
         return list(range(count))

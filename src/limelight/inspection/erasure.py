@@ -15,7 +15,7 @@ from limelight.inspection.batches import batches_of, token_log_probabilities
 from limelight.models.interface import Seq2Seq, eval_mode
 
 
-class Rows(NamedTuple):
+class PairWithWords(NamedTuple):
     """A sentence pair as token ids, without ends, and the words of each source token."""
 
     source: Sequence[int]
@@ -32,21 +32,21 @@ MAX_POSITIONS = 500
 are slower."""
 
 
-def erasures(model: Seq2Seq, rows: Rows) -> Drops:
+def erasures(model: Seq2Seq, pair: PairWithWords) -> Drops:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
     `MAX_POSITIONS` positions.
     """
-    erased = sorted({word for words in rows.words_of for word in words})
-    tokens = list(zip(rows.source, rows.words_of, strict=True))
-    sources = [rows.source, *([token for token, words in tokens if word not in words] for word in erased)]
-    log_probabilities = np.zeros((len(sources), len(rows.target) + 1))
+    erased = sorted({word for words in pair.words_of for word in words})
+    tokens = list(zip(pair.source, pair.words_of, strict=True))
+    sources = [pair.source, *([token for token, words in tokens if word not in words] for word in erased)]
+    log_probabilities = np.zeros((len(sources), len(pair.target) + 1))
     with eval_mode(model):
-        for group in batches_of(model, sources, [rows.target] * len(sources), batch_tokens=MAX_POSITIONS):
+        for group in batches_of(model, sources, [pair.target] * len(sources), batch_tokens=MAX_POSITIONS):
             values = token_log_probabilities(model, group.batch).cpu().double().numpy()
             log_probabilities[group.places] = values.reshape(len(group.places), -1)
-    drops = np.zeros((rows.size, len(rows.target)))
+    drops = np.zeros((pair.size, len(pair.target)))
     drops[erased] = (log_probabilities[0] - log_probabilities[1:])[:, :-1]
     return drops
 
@@ -75,12 +75,12 @@ MIN_DROP = 0.1
 """Nats: a smaller change of a log-probability says nothing of what a token needs."""
 
 
-def needed_words(model: Seq2Seq, rows: Rows) -> list[list[int]]:
+def needed_words(model: Seq2Seq, pair: PairWithWords) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
-    tokens_of = [[token for token, words in enumerate(rows.words_of) if word in words] for word in range(rows.size)]
+    tokens_of = [[token for token, words in enumerate(pair.words_of) if word in words] for word in range(pair.size)]
     needed = []
-    for column in erasures(model, rows).T:
+    for column in erasures(model, pair).T:
         word = int(column.argmax()) if len(column) else -1
         needed.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
     return [*needed, []]

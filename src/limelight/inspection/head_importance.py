@@ -44,15 +44,15 @@ def heads_of(model: Seq2Seq) -> list[Head]:
 
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
-    found = np.zeros(sum(len(rows.places) for rows in corpus))
+    sums = np.zeros(sum(len(rows.places) for rows in corpus))
     off = dict[str, list[int]]()
     for head in removed:
         off.setdefault(head.attention, []).append(head.number)
     with eval_mode(model), probe(model, without_heads(model, off)):
         for rows in corpus:
             losses = -token_log_probabilities(model, rows.batch).cpu().double().numpy()
-            found[rows.places] = np.bincount(rows.batch.target_valid.nonzero()[:, 0].cpu().numpy(), losses)
-    return found
+            sums[rows.places] = np.bincount(rows.batch.target_valid.nonzero()[:, 0].cpu().numpy(), losses)
+    return sums
 
 
 def change_of(losses: Array, before: Array, tokens: Array) -> Change:

@@ -92,7 +92,7 @@ def measures(
     if kind == "cross":
         inner = head[:, :-1]
         if needed is not None and inner.shape[1]:
-            measured["aligns"] = _found(inner, needed)
+            measured["aligns"] = _share_on_needed(inner, needed)
     else:
         measured["previous"] = _mean(np.diagonal(head, -1))
         measured["same"] = _mean(np.diagonal(head)[1:])
@@ -109,7 +109,7 @@ def measures(
     return measured
 
 
-def _found(weights: Weights, needed: Needed) -> float:
+def _share_on_needed(weights: Weights, needed: Needed) -> float:
     """The share of rows whose largest weight is on a needed column."""
     shares = [
         row.max() > 0 and int(row.argmax()) in wanted for row, wanted in zip(weights, needed, strict=False) if wanted

@@ -30,13 +30,13 @@ def head_counts(model: nn.Module) -> dict[str, int]:
 def without_heads(model: nn.Module, off: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
     """For `probe`: 0 for the heads that are off, by the name of their attention, 1 for its others. Raises `UserError`
     for an attention or a head that the model does not have."""
-    counts, made = head_counts(model), dict[str, Tensor]()
+    counts, factors = head_counts(model), dict[str, Tensor]()
     for name, heads in off.items():
         if name not in counts or not all(0 <= head < counts[name] for head in heads):
             raise UserError(f"unknown attention {name!r}, or one of its heads {list(heads)}; {_listed(counts)}")
-        made[name] = torch.ones(counts[name], device=device_of(model))
-        made[name][list(heads)] = 0
-    return made
+        factors[name] = torch.ones(counts[name], device=device_of(model))
+        factors[name][list(heads)] = 0
+    return factors
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -52,20 +52,20 @@ def similar_words(
 
 def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[dict[str, Any], States]]:
     """The label and the state of each word."""
-    pieces, words, found = tokenizer.pieces(ids), tuple(tokenizer.word_of(ids)), []
+    pieces, words, labeled = tokenizer.pieces(ids), tuple(tokenizer.word_of(ids)), []
     for number, label in enumerate(page_side(pieces, words, text)["words"], words[0]):
         tokens = [token for token, each in enumerate(words) if each == number]
         letters = [token for token in tokens if any(map(str.isalnum, pieces[token]))]
-        found.append((label, states[letters or tokens].mean(axis=0)))
-    return found
+        labeled.append((label, states[letters or tokens].mean(axis=0)))
+    return labeled
 
 
 def _states(model: Seq2Seq, ids: Sequence[Sequence[int]], layer: int) -> Iterator[States]:
     """The states of the tokens of each source, its end and padding after them."""
     for first in range(0, len(ids), BATCH):
-        some = ids[first : first + BATCH]
+        rows = ids[first : first + BATCH]
         with eval_mode(model) as device, probe(model, states=True) as seen:
-            batch = model.batch(some, [()] * len(some)).to(device)
+            batch = model.batch(rows, [()] * len(rows)).to(device)
             memory = model.encode(batch.source, batch.source_valid)
         is_recurrent = isinstance(model, Recurrent) and layer == 0
         states = memory.annotations if is_recurrent else seen.states.get(f"encoder.{layer + 1}")

@@ -8,6 +8,7 @@ without which the model fails (`erasure.py`).
 """
 
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +16,20 @@ import numpy.typing as npt
 import torch
 
 from limelight.errors import UserError
-from limelight.inspection.erasure import Rows, erasures
+from limelight.inspection.erasure import PairWithWords, erasures
 from limelight.inspection.probe import probe
-from limelight.inspection.words import joined_words, membership, words_of_tokens
+from limelight.inspection.words import membership
 from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.text.words import is_unspaced
 from limelight.tokens import Tokenizers
+from limelight.tokens.tokenizer import SPACE, spelled
 
 Weights = npt.NDArray[np.float64]
 MIN_GAIN = 0.005
 """A further head has to raise the agreement by so much."""
 MAX_HEADS = 4
+Span = tuple[int, int]
+"""Begin and end in characters."""
 
 
 class AlignmentHead(NamedTuple):
@@ -55,6 +60,53 @@ def tokenized(tokenizers: Tokenizers, source: Sequence[str], target: Sequence[st
         ids.append(tokenizer.encode(text))
         words.append(words_of_tokens(tokenizer.pieces(ids[-1]), text, spans))
     return TokenizedPair(ids[0], ids[1], words[0], words[1], (len(source), len(target)))
+
+
+_CLOSING = frozenset(".,!?;:)]}%…»”’。，！？；：")
+_OPENING = frozenset("([{«“„¿¡#$")
+
+
+def joined_words(words: Sequence[str]) -> tuple[str, list[Span]]:
+    """The text of words and punctuation as people write it, and the span of each of them.
+
+    Models are trained on such text, while alignments are of separate tokens: no space is put before closing and after
+    opening punctuation, beside an apostrophe that ends or begins a word (`l'`, `'s`), and between the letters of a
+    script without spaces. Straight quotes open and close in turn.
+    """
+    text, spans, attach, quoted = "", list[Span](), True, False
+    for word in words:
+        if word == '"':
+            quoted = not quoted
+        closes = word in _CLOSING or (word == '"' and not quoted) or (word[:1] in "'’" and len(word) > 1)
+        joined = bool(text) and bool(word) and is_unspaced(text[-1]) and is_unspaced(word[0])
+        if not (attach or closes or joined):
+            text += " "
+        spans.append((len(text), len(text) + len(word)))
+        text += word
+        attach = word in _OPENING or (word == '"' and quoted) or (word[-1:] in "'’" and len(word) > 1)
+    return text, spans
+
+
+def words_of_tokens(pieces: Sequence[str], text: str, spans: Sequence[Span]) -> list[list[int]]:
+    """For each token of a text the numbers of the words that it has characters of.
+
+    Args:
+        pieces: the tokens in their readable form, with U+2581 for a space.
+        text: what they spell. Where a tokenizer normalizes, the characters that are equal on both sides count.
+        spans: of the words.
+    """
+    owner = [-1] * len(text)
+    for number, (begin, end) in enumerate(spans):
+        owner[begin:end] = [number] * (end - begin)
+    texts = [piece.replace(SPACE, " ") for piece in spelled(pieces)]
+    token_of = [token for token, piece in enumerate(texts) for _ in piece]
+    by_token: list[dict[int, None]] = [{} for _ in pieces]
+    matcher = SequenceMatcher(None, "".join(texts), text, autojunk=False)
+    for start, other_start, size in matcher.get_matching_blocks():
+        for offset in range(size):
+            if owner[other_start + offset] >= 0:
+                by_token[token_of[start + offset]][owner[other_start + offset]] = None
+    return [list(owners) for owners in by_token]
 
 
 def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDArray[np.float64]]:
@@ -159,7 +211,7 @@ def agreement_with_erasure(model: Seq2Seq, pairs: Sequence[TokenizedPair], weigh
 def most_needed(model: Seq2Seq, pair: TokenizedPair) -> list[int]:
     """For each target word the source word whose removal lowers the log-probability of one of its tokens most; -1 for
     a word without tokens."""
-    rows = Rows(pair.source, pair.target, pair.source_words, pair.sizes[0])
+    rows = PairWithWords(pair.source, pair.target, pair.source_words, pair.sizes[0])
     drops = erasures(model, rows)
     of_target = membership(pair.target_words, pair.sizes[1]) > 0
     return [int(drops[:, tokens].max(axis=1).argmax()) if tokens.any() and len(drops) else -1 for tokens in of_target]

@@ -36,7 +36,8 @@ export function paint(context, rows, columns, levelAt, palette) {
 /** A number as it is written everywhere: two digits. */
 export const twoDigits = (value) => value.toFixed(2);
 
-function channels(color) {
+/** The red, green and blue of a color in the style sheet. */
+export function channels(color) {
   const text = color.trim().replace("#", "");
   return [0, 2, 4].map((place) => Number.parseInt(text.slice(place, place + 2), 16));
 }

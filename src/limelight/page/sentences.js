@@ -37,4 +37,5 @@ export function describe(picture, row, column) {
   return `${capital(spoken(picture.columns[column]))} is attended to by ${parts.join(", ") || "nothing"}.`;
 }
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+/** A text that begins with a capital. */
+export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,6 +1,7 @@
 /** Vectors as strips of cells: warm above zero, cool below, as strong as the largest number. Values on hover. */
 
 import { element } from "./dom.js";
+import { channels } from "./scale.js";
 
 const ROW = 10; // pixels of a strip, with the space around it
 const SPACE = 2;
@@ -33,7 +34,8 @@ export function strips(name, vectors, tell) {
 
 function painted(vectors, size, peak) {
   const style = getComputedStyle(document.documentElement);
-  const [ground, warm, cool] = ["--heat-0", "--amber", "--accent"].map((each) => rgb(style.getPropertyValue(each)));
+  const colors = ["--heat-0", "--amber", "--accent"].map((name) => style.getPropertyValue(name));
+  const [ground, warm, cool] = colors.map(channels);
   const image = new ImageData(Math.max(size, 1), Math.max(ROW * vectors.length, 1));
   const line = 4 * size;
   vectors.forEach((values, row) => {
@@ -55,9 +57,4 @@ function painted(vectors, size, peak) {
 /** The largest absolute number of several vectors. */
 function peakOf(vectors) {
   return vectors.reduce((most, values) => values.reduce((peak, value) => Math.max(peak, Math.abs(value)), most), 0);
-}
-
-function rgb(color) {
-  const text = color.trim().replace("#", "");
-  return [0, 2, 4].map((place) => Number.parseInt(text.slice(place, place + 2), 16));
 }

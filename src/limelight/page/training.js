@@ -3,6 +3,7 @@
 import { createCurve } from "./curve.js";
 import { element, fill, panel, slider } from "./dom.js";
 import { createOpened } from "./opened.js";
+import { capital } from "./sentences.js";
 import { remembered } from "./server.js";
 import { saidBy } from "./shown.js";
 
@@ -81,5 +82,3 @@ function nearest(updates, update) {
   });
   return best;
 }
-
-const capital = (name) => name.charAt(0).toUpperCase() + name.slice(1);

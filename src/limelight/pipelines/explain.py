@@ -19,7 +19,7 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.contributions import contributions
-from limelight.inspection.erasure import Rows, erasures, needed_words
+from limelight.inspection.erasure import PairWithWords, erasures, needed_words
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import with_heads, without_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
@@ -182,7 +182,7 @@ class Explanation:
             return [*([token for token, words in enumerate(own) if word in words] for word in linked), []]
         if count * (size + 1) > MAX_ERASED:
             return None
-        return needed_words(self.model, Rows(self.source, self.target, own, count))
+        return needed_words(self.model, PairWithWords(self.source, self.target, own, count))
 
     def measures(self) -> dict[str, Any]:
         """What weights do not say: `erasure` and `contributions`.
@@ -208,7 +208,7 @@ class Explanation:
     @_without_heads
     def erasures(self) -> npt.NDArray[np.float64]:
         """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
-        return erasures(self.model, Rows(self.source, self.target, self.words, self._word_count)).T
+        return erasures(self.model, PairWithWords(self.source, self.target, self.words, self._word_count)).T
 
     @_without_heads
     def layers(self) -> dict[str, Any]:

@@ -239,14 +239,14 @@ class SkipReport(Listing):
         """A line of counts, and a line with an example for each reason; empty if nothing was skipped."""
         first = f"the first {self._limit:,} of them" if self.total > self._limit else "each of them"
         where, lines = f"; {first} in {self._path}", list[str]()
-        for unused, what in ((False, "skipped"), (True, "not used")):
+        for unused, verb in ((False, "skipped"), (True, "not used")):
             counts = self._counts[unused]
             if total := counts.total():
                 segments = f"{total:,} segment{' is' if total == 1 else 's are'} not used"
                 said = segments if unused else f"skipped {counted(total, 'line')} that cannot be read"
                 lines.append(said + where * (not lines))
                 lines += [
-                    f"  {what} {count:,}: {reason} (first: {self._first[unused, reason]})"
+                    f"  {verb} {count:,}: {reason} (first: {self._first[unused, reason]})"
                     for reason, count in counts.most_common()
                 ]
         return "\n".join(lines)

@@ -147,7 +147,7 @@ def _relisted(old: ListedTokenizer, model: bytes, more: Sequence[str], reserved:
     return ListedTokenizer(listed_model(model, [*old.pieces(range(old.padding)), *more]), reserved=reserved)
 
 
-def _learn_merges(tokenizer: Side, texts: Iterable[str], most: int) -> list[NewPiece]:
+def _learn_merges(tokenizer: Side, texts: Iterable[str], count: int) -> list[NewPiece]:
     """The most frequent merges, the first one first, with the ids that each replaces (Sennrich et al. 2016, algorithm
     1). Each token is one sign for the library, which merges signs."""
     from tokenizers import Tokenizer as Learner  # here: only this needs it, and it takes time to import
@@ -169,7 +169,7 @@ def _learn_merges(tokenizer: Side, texts: Iterable[str], most: int) -> list[NewP
 
     learner = Learner(models.BPE())
     trainer = trainers.BpeTrainer(
-        vocab_size=len(pieces) + most, min_frequency=MIN_COUNT, limit_alphabet=len(pieces), show_progress=False
+        vocab_size=len(pieces) + count, min_frequency=MIN_COUNT, limit_alphabet=len(pieces), show_progress=False
     )
     learner.train_from_iterator(words(), trainer)
     learned, known = dict[str, NewPiece](), set(pieces)
@@ -178,4 +178,4 @@ def _learn_merges(tokenizer: Side, texts: Iterable[str], most: int) -> list[NewP
         text = "".join(pieces[part] for part in parts)
         if len(parts) > 1 and len(text) <= MAX_CHARACTERS and text not in known:
             learned.setdefault(text, NewPiece(text, parts))
-    return list(learned.values())[:most]
+    return list(learned.values())[:count]

@@ -107,8 +107,8 @@ def read_stored(folder: Path) -> tuple[Description, bytes]:
     return description, model
 
 
-def _read(path: Path, most: int) -> bytes:
+def _read(path: Path, max_bytes: int) -> bytes:
     try:
-        return read_plain(path, most)
+        return read_plain(path, max_bytes)
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); is this the folder of a tokenizer?") from None

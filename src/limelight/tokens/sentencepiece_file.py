@@ -44,10 +44,10 @@ def _text(piece: str | bytes) -> str:
 
 def add_pieces(model: bytes, scored: Iterable[tuple[str, float]], *, kind: int = NORMAL) -> bytes:
     """The model with tokens of these texts and scores added at the end."""
-    more = parsed(b"")
+    added = parsed(b"")
     for text, score in scored:
-        more.pieces.add(piece=text, score=score, type=kind)
-    return model + bytes(more.SerializeToString())  # a concatenation merges messages
+        added.pieces.add(piece=text, score=score, type=kind)
+    return model + bytes(added.SerializeToString())  # a concatenation merges messages
 
 
 def rules_of(model: bytes) -> tuple[str, bytes]:

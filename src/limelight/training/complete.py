@@ -101,7 +101,7 @@ def learn_confidence(
 
     def examples(texts: Corpora) -> dict[str, Examples]:
         return {
-            str(direction): examples_of(translator, pairs, direction, most=most)
+            str(direction): examples_of(translator, pairs, direction, count=most)
             for direction, pairs in texts.items()
             if pairs
         }
