@@ -48,8 +48,9 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
     assert line.endswith("100 characters a minute")
     assert limelight("keys", "revoke", "alice", *file).code == 0
     assert limelight("keys", "list", *file).out == ""
-    for words in (["add"], ["list", "x"], ["lend", "x"], ["revoke", "x"]):
-        assert limelight("keys", *words, *file).code == 2
+    rate = ["--characters-per-minute", "1"]
+    for words in (["add"], ["list", "x"], ["lend", "x"], ["revoke", "x"], ["list", *rate], ["list", "--keys", "gone"]):
+        assert limelight("keys", *file, *words).code == 2
 
 
 @contextmanager

@@ -325,6 +325,16 @@ def test_a_document_that_is_cancelled_leaves_its_place(begun: bool, monkeypatch:
         assert len(fetched(service, send(service, b"the lamp").value)) > 0
 
 
+def test_a_fault_is_logged_and_failed_documents_take_no_room(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MAX_BYTES", 5 * uploads.OVERHEAD)
+    monkeypatch.setattr(documents, "_translations", lambda *given, **more: 1 / 0)
+    for _ in range(4):
+        handle = send(service, b"the lamp").value
+        answer = service.post(f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}).value
+        assert (answer["status"], answer["error_message"]) == ("error", "it could not be translated")
+    assert [line["kind"] for line in service.lines() if line["event"] == "fault"] == ["ZeroDivisionError"] * 4
+
+
 def test_segments_are_sent_some_at_a_time() -> None:
     segments = [Segment("a" * size) for size in (5, 5, 20, *[1] * (CHUNK + 1))]
     found = list(chunks(segments, 12))

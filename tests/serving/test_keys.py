@@ -39,8 +39,9 @@ def test_keys_are_revoked_by_name(tmp_path: Path) -> None:
     add_key(path, "alice")
     with pytest.raises(UserError, match="already"):
         add_key(path, "alice")
-    with pytest.raises(UserError, match="name"):
-        add_key(path, " ")
+    for name in (" ", "a\nb", "a\udcff"):
+        with pytest.raises(UserError, match="name of printable"):
+            add_key(path, name)
     with pytest.raises(UserError, match="there are: alice"):
         revoke_key(path, "bob")
     revoke_key(path, "alice")

@@ -47,7 +47,7 @@ def test_the_last_message_of_the_user_is_translated(service: Running) -> None:
     assert choice["message"] == {"role": "assistant", "content": ONE.translate("dab").text}
     assert (answer["object"], choice["finish_reason"]) == ("chat.completion", "stop")
     assert answer["usage"]["total_tokens"] == answer["usage"]["prompt_tokens"] + answer["usage"]["completion_tokens"]
-    in_parts = completion(service, [{"type": "text", "text": "d"}, {"type": "text", "text": "ab"}])
+    in_parts = completion(service, [{"type": "text", "text": text} for text in ("d", None, "ab")])
     assert in_parts.value["choices"] == answer["choices"]
 
 
@@ -168,9 +168,10 @@ def test_a_prompt_is_obeyed_or_refused(service: Running) -> None:
 
 
 def test_the_prompt_names_the_language_for_a_model_of_several() -> None:
-    with running({"one": ONE, "two": TWO}) as service:
+    with running({"one": ONE, "two": TWO, "b:r": translator(table(2), "en", "pt-BR")}) as service:
         answer = says(service, "Translate to Portuguese.", "dab", model="two")
-    assert answer == TWO.translate("dab").text
+        of_region = [says(service, "Translate.", "dab", model=name) for name in ("b:r:en-pt-BR", "b:r")]
+    assert [answer, *of_region] == [TWO.translate("dab").text] * 3
 
 
 def test_arrays_and_separators_keep_their_number(service: Running) -> None:

@@ -108,6 +108,28 @@ def test_a_request_is_one_task_and_nothing_is_left_of_it() -> None:
     in_loop(main)
 
 
+def test_an_engine_that_cannot_be_started_is_started_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "RESTART_SECONDS", 0.0)
+
+    async def main() -> None:
+        bench, faults = Bench(), [OSError(12, "Cannot allocate memory")]
+
+        def new_link(heard: ReportCallback) -> FakeLink:
+            if faults:
+                raise faults.pop()
+            return bench.new_link(heard)
+
+        bench.pool = Pool(new_link, 1, Limits(), lambda event, **_: None)
+        bench.pool.start()
+        assert bench.pool.trouble == "Cannot allocate memory"
+        await asyncio.sleep(0.01)
+        bench.links[0].heard(Report(0, "loaded", {}))
+        await run_pending()
+        assert bench.pool.ready
+
+    in_loop(main)
+
+
 @given(some.lists(some.tuples(some.sampled_from("abc"), some.integers(1, LONG)), min_size=1, max_size=30))
 def test_a_client_waits_for_no_more_characters_of_another_than_it_has_itself(requests: list[tuple[str, int]]) -> None:
     """Whatever waits: before the end of a client's requests, another one has had at most as many characters, and one

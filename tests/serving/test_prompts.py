@@ -113,6 +113,8 @@ def test_arrays_and_objects_of_strings() -> None:
     assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
     table = read_prompt("", '{"title": "a", "body": "b"}')
     assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
+    with pytest.raises(Refusal, match="more than 100 levels"):
+        read_prompt("", "[" * 600 + '"a"' + "]" * 600)
 
 
 @pytest.mark.parametrize(

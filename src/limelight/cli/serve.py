@@ -14,7 +14,7 @@ from typing import Any, Literal
 import typer
 
 from limelight.cli import options
-from limelight.cli.arguments import argument, flag, option
+from limelight.cli.arguments import argument, flag, option, refuse
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError
@@ -178,7 +178,7 @@ def keys(
     name: str = argument("Name of the key.", "[NAME]", ""),
     file: Path = option("File of keys; created if it does not exist.", "FILE", Path("keys.json"), "--keys"),
     per_minute: int | None = option(
-        "Rate limit of the key. Default: that of the service.", "N", None, "--characters-per-minute", min=1
+        "Rate limit of a new key. Default: none.", "N", None, "--characters-per-minute", min=1
     ),
 ) -> None:
     """Create, list and revoke the keys of a service."""
@@ -188,6 +188,8 @@ def keys(
         raise UserError(
             "list takes no name" if name else f"{action} which key? Give its name: limelight keys {action} NAME"
         )
+    if action != "add":
+        refuse({"--characters-per-minute": per_minute}, "this is for `add`: revoke the key, and make another one")
     if action == "add":
         secret = add_key(file, name, per_minute)
         typer.echo(secret)
@@ -195,6 +197,6 @@ def keys(
     elif action == "revoke":
         revoke_key(file, name)
         note(f"{name} is revoked. A running service reads the file again within seconds")
-    for key in read_keys(file) if action == "list" else ():
+    for key in read_keys(file, required=True) if action == "list" else ():
         limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
         typer.echo(f"{key.name}  {key.created}{limit}")

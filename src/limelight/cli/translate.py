@@ -52,8 +52,10 @@ def translate(*, job: Job) -> None:
     file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
     documents = is_of_documents(job, file)
     _ = job.text_options, job.models, job.translation_memory  # their errors come before anything is loaded
-    if job.mbr is not None:
-        refuse({str(file): documents}, "--mbr: this is for lines")
+    if documents:
+        of_lines = {"--json": job.as_json, "--lines": job.lines, "--mbr": job.mbr, "--workers": job.workers}
+        of_lines["--n-best"] = job.n_best if job.n_best > 1 else None
+        refuse(of_lines, f"this is for lines of text, and {file} is translated as a whole")
     if job.is_corpus:
         translate_corpus(job)
     elif documents and file is not None:

@@ -32,6 +32,7 @@ from limelight.pipelines.sentence import Translations
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
+from limelight.serving.logs import Log
 from limelight.serving.stored import read_terms
 from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
@@ -100,6 +101,7 @@ class Engine:
             elif isinstance(error, UserError):
                 self.send(Report(task, "refused", str(error)))
             else:
+                Log().fault(error)
                 self.send(Report(task, "failed", f"the model could not translate this text ({type(error).__name__})"))
 
     def take(self, task: Task) -> None:

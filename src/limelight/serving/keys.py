@@ -87,9 +87,10 @@ def change_keys(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
-    """Create a key, which is returned and not stored. Raises `UserError` for a name that is taken or empty."""
-    if not name.strip():
-        raise UserError("a key needs a name, by which it can be revoked")
+    """Create a key, which is returned and not stored. Raises `UserError` for a name that is taken, or cannot be
+    printed."""
+    if not name.strip() or not name.isprintable():
+        raise UserError("a key needs a name of printable characters, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
     new = Key(name, digest(secret), datetime.now(UTC).isoformat(timespec="seconds"), characters_per_minute)
 

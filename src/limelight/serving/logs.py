@@ -17,7 +17,7 @@ class Log:
 
     Args:
         stream: where to; standard error by default.
-        quiet: leaves out the lines of requests that ended well.
+        quiet: leaves out the lines of requests.
     """
 
     def __init__(self, stream: Any = None, *, quiet: bool = False) -> None:

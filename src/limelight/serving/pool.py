@@ -16,6 +16,7 @@ from itertools import count
 from typing import Any, Literal
 
 from limelight.child import KILLED
+from limelight.files import cause
 from limelight.serving.limits import Limits
 from limelight.serving.links import LONG, PING, Link, Report, ReportCallback, Task
 from limelight.serving.refusal import Refusal, bad_request, beyond
@@ -246,7 +247,10 @@ class Pool:
             with suppress(RuntimeError):  # the loop has ended; so will the engine
                 loop.call_soon_threadsafe(self._take, engine, report)
 
-        engine.link = self._new_link(heard)
+        try:
+            engine.link = self._new_link(heard)
+        except OSError as error:  # no process can be started now
+            self._closed(engine, cause(error))
 
     def _watch(self) -> None:
         """Ask each engine for a report, and end those that do not give it: they are in a step that does not end, or in

@@ -80,7 +80,8 @@ class Uploads:
         """A document that is read from now on. Raises `Refusal` where there are too many for another one of this
         size."""
         new = Document(name, client, size)
-        kept = [new, *(document for document in self._documents.values() if not document.taken)]
+        kept = [document for document in self._documents.values() if not (document.taken or document.refusal)]
+        kept.append(new)
         for amounts, most, what in (
             (
                 [(document.client, document.status == "translating") for document in kept],

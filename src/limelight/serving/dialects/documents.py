@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
@@ -142,7 +143,14 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
         texts = await _translations(service, call.client, segments, ask, copies=copies)
         return await _called(child, {}, json.dumps(texts).encode())
 
-    service.uploads.begin(document, translated()).add_done_callback(lambda _: child.close())
+    def end(work: asyncio.Future[bytes]) -> None:
+        child.close()
+        if not work.cancelled() and (error := work.exception()):
+            if not isinstance(error, Refusal):
+                service.log.fault(error)
+            traceback.clear_frames(error.__traceback__)  # which would keep the segments
+
+    service.uploads.begin(document, translated()).add_done_callback(end)
     return document
 
 

@@ -55,7 +55,7 @@ class Message(Asked):
         """The text of its parts; None where it has other parts."""
         if not isinstance(self.content, list):
             return self.content or ""
-        texts = [str(part.get("text")) for part in self.content if part.get("type") in ("text", "input_text")]
+        texts = [str(part.get("text") or "") for part in self.content if part.get("type") in ("text", "input_text")]
         return "".join(texts) if len(texts) == len(self.content) else None
 
 
@@ -112,7 +112,7 @@ def _content(field: str, prompt: Prompt, answers: Sequence[Answer]) -> str:
 
 def _field(response_format: dict[str, Any], form: Any) -> str:
     """The field of a JSON answer that takes the whole translation; empty for a text, and for JSON like the message's.
-    message. Raises `Refusal` for a `response_format` that a translation cannot have."""
+    Raises `Refusal` for a `response_format` that a translation cannot have."""
     kind = response_format.get("type", "text")
     if kind in ("text", "json_object"):
         return "translation" if kind == "json_object" and form is None else ""
@@ -168,13 +168,7 @@ def _usage(ask: Ask, answers: Sequence[Answer]) -> JsonObject:
 def _ask(service: Service, form: Completion, prompt: Prompt) -> Ask:
     """The texts with the model and direction that the model's name and the prompt stand for. Raises `Refusal` if the
     two name different languages."""
-    name, colon, pair = form.model.rpartition(":")
-    if not colon and any(form.model == model.name for model in service.catalog.models):
-        name, pair = form.model, ""
-    match = _PAIR.fullmatch(pair)
-    if pair and match is None:
-        raise _no_model(service)
-    source, target = match.groups() if match else ("", "")
+    name, source, target = _model_named(service, form.model)
     if (target and prompt.targets and not any(same_language(language, target) for language in prompt.targets)) or (
         source and prompt.source and not same_language(source, prompt.source)
     ):
@@ -186,20 +180,31 @@ def _ask(service: Service, form: Completion, prompt: Prompt) -> Ask:
     return Ask(prompt.texts, target, source or prompt.source, name, terms=usable(prompt.terms))
 
 
+def _model_named(service: Service, name: str) -> tuple[str, str, str]:
+    """The model, the source and the target language of a name; empty where it leaves them open. Raises `Refusal`."""
+    if name in (names := model_names(service)):
+        return names[name]
+    if not name or any(name == model.name for model in service.catalog.models):
+        return name, "", ""
+    model, _, pair = name.rpartition(":")
+    if (match := _PAIR.fullmatch(pair)) is None:
+        raise _no_model(service)
+    return model, match[1], match[2]
+
+
 def _no_model(service: Service) -> Refusal:
     return Refusal(404, "model_not_found", f"there is no such model; there are: {', '.join(model_names(service))}")
 
 
-def model_names(service: Service) -> list[str]:
-    """Each model with each of its directions; one of several directions also alone, for prompts that say which."""
-    return [
-        name
-        for model in service.catalog.translators
-        for name in (
-            *([model.name] if len(model.directions) != 1 else []),
-            *(f"{model.name}:{direction}" for direction in (*model.directions, *model.pivots)),
-        )
-    ]
+def model_names(service: Service) -> dict[str, tuple[str, str, str]]:
+    """The names of each model with each of its directions, and their model, source and target language; a model of
+    several directions also alone, for prompts that say which."""
+    names = dict[str, tuple[str, str, str]]()
+    for model in service.catalog.translators:
+        if len(model.directions) != 1:
+            names[model.name] = model.name, "", ""
+        names |= {f"{model.name}:{pair}": (model.name, *pair) for pair in (*model.directions, *model.pivots)}
+    return names
 
 
 def _listed(name: str) -> JsonObject:

@@ -24,6 +24,8 @@ MAX_PROMPT = 20_000
 """Maximum characters of the messages of the system."""
 MAX_INSTRUCTION = 2000
 """Characters in which an instruction before a text is looked for."""
+MAX_LEVELS = 100
+"""Levels of lists and objects in a JSON message."""
 MAX_TERMS = 1000
 MAX_TERM = 200
 """Characters of a side of a term; longer ones are texts, and not used."""
@@ -154,13 +156,15 @@ def _of_json(text: str) -> Prompt | None:
     return Prompt(tuple(texts), value) if texts else None
 
 
-def with_strings(value: Any, change: Callable[[str], Any]) -> Any:
-    """A JSON value with other strings; names of fields do not change."""
+def with_strings(value: Any, change: Callable[[str], Any], levels: int = MAX_LEVELS) -> Any:
+    """A JSON value with other strings; names of fields do not change. Raises `Refusal` for more levels."""
     if isinstance(value, str):
         return change(value)
+    if not levels:
+        raise bad_request(f"messages: the JSON has more than {MAX_LEVELS} levels of lists and objects")
     if isinstance(value, dict):
-        return {name: with_strings(item, change) for name, item in value.items()}
-    return [with_strings(item, change) for item in value] if isinstance(value, list) else value
+        return {name: with_strings(item, change, levels - 1) for name, item in value.items()}
+    return [with_strings(item, change, levels - 1) for item in value] if isinstance(value, list) else value
 
 
 def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
