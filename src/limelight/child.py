@@ -71,11 +71,6 @@ class Channel:
         self._finalizer = weakref.finalize(self, self.process.kill)
 
     @property
-    def pid(self) -> int | None:
-        """The process."""
-        return self.process.pid
-
-    @property
     def abandoned(self) -> bool:
         """Whether it was killed because this process ends."""
         return not self._finalizer.alive

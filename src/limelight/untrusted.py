@@ -49,11 +49,10 @@ def read_yaml(text: str) -> Any:
     """Parse plain values: mappings, lists, text, numbers, booleans, null. Raises `ValueError` with the line."""
     try:
         return _read(text)
-    except yaml.MarkedYAMLError as error:
-        position = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
-        raise ValueError(position + shown(error.problem or error.context)) from None
     except yaml.YAMLError as error:
-        raise ValueError(shown(str(error).partition("\n")[0])) from None
+        mark, fault = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        position = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(position + shown(fault or str(error).partition("\n")[0])) from None
 
 
 def _read(text: str) -> Any:

@@ -114,7 +114,7 @@ MISTAKES = """
     train --out run --max-steps 1 --source en | --source and --target name the languages of --train and --valid
     train --out run --max-steps 1 --train a.tsv --recipe tinny | unknown recipe 'tinny'; choose from small
     train --out run --max-steps 1 --train a.tsv --recipe tiny --config a.yaml | give --recipe or --config, not both
-    train --out run --max-steps 1 --config gone.yaml | gone.yaml: is missing
+    train --out run --max-steps 1 --config gone.yaml | gone.yaml: cannot read the configuration: No such file
     train --out run --max-steps 1 --train a.tsv --set training.sed=4 | did you mean training.seed?
     train --out run --max-steps 1 --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1
     train --out run --max-steps 1 --from gone --train a.tsv | gone: there is no such model

@@ -44,7 +44,9 @@ def test_what_is_strange_is_told_of_training_and_validation_text(tmp_path: Path)
 
 def test_text_that_is_wrong_for_the_most_part_is_refused_with_a_way_to_go_on(tmp_path: Path) -> None:
     swapped = f"{TEXTS['fr']}\t{TEXTS['en']}"
-    with pytest.raises(UserError, match=r"are the sides swapped\?\nThat is all of it: .*--set data\.on_doubt=warn"):
+    with pytest.raises(
+        UserError, match=r"are the sides swapped\?\nThat is 100 % of the pairs: .*--set data\.on_doubt=warn"
+    ):
         looked_at(tmp_path, [swapped] * 40, [swapped] * 40, "en", "fr")
 
 

@@ -48,7 +48,7 @@ def test_an_unknown_recipe_names_all() -> None:
 
 
 def test_every_recipe_of_the_package_is_listed() -> None:
-    public = {"finetune", *read_yaml(recipes.FILE.read_text(encoding="utf-8"))}
+    public = {*read_yaml(recipes.FILE.read_text(encoding="utf-8"))}
     assert public == set(RECIPES)
     assert set(re.findall(r"[\w-]+(?=[,:])", describe_recipes())) >= public
 

@@ -41,13 +41,9 @@ def load_config(path: str | Path) -> RunConfig:
     """Read a `config.yaml`. Raises `UserError` naming file, key, value and bound."""
     try:
         values = read_yaml(read_plain(Path(path), MAX_YAML_BYTES).decode("utf-8"))
-    except FileNotFoundError:
-        remedy = "every model or run folder contains it: copy the whole folder again"
-        if Path(path).name != "config.yaml":
-            remedy = "give the path of an existing configuration file"
-        raise UserError(f"{path}: is missing; {remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot read the configuration: {cause(error)}") from None
+        remedy = "if it is of a model or run, copy the whole folder again"
+        raise UserError(f"{path}: cannot read the configuration: {cause(error)}; {remedy}") from None
     except ValueError as error:
         raise UserError(f"{path}: not valid YAML: {error}") from None
     if values is None:

@@ -1,4 +1,4 @@
-"""The recipes: complete configurations, which `recipes.yaml` lists with their papers, and the one for fine-tuning."""
+"""The recipes: complete configurations, which `recipes.yaml` lists with their papers."""
 
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ def recipe(name: str) -> RunConfig:
 
 def about(name: str) -> str:
     """Where a recipe comes from."""
-    return finetune.__doc__ or "" if name == "finetune" else str(_recipes()[name]["about"])
+    return str(_recipes()[name]["about"])
 
 
 def _values(name: str) -> dict[str, Any]:
@@ -35,42 +35,29 @@ def _values(name: str) -> dict[str, Any]:
     return values
 
 
-RATE, REPLAYING_RATE, RATE_WIDTH = 3e-4, 1e-4, 256
-"""Learning rate of a model of this width, and of one that replays general text. For others it is inversely
-proportional to the width, as for hidden weights under Adam (Yang et al. 2022, "Tensor Programs V", table 3)."""
+RATE_WIDTH = 256
+"""Width of a model for which `finetune` has its rate. For others the rate is inversely proportional to the width, as
+for hidden weights under Adam (Yang et al. 2022, "Tensor Programs V", table 3)."""
 
 MAX_RATE = 1e-3
 
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
-    """The model, vocabulary and search settings of `parent` with a small learning rate; no paper, measured on captions
-    (docs/own-text.md). A translation model replays general text.
+    """The recipe for the kind of text that `parent` learns from, with its model, vocabulary and search settings.
 
     Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
     the one of `--from`.
     """
     parent = parent or RunConfig()
-    learns_from = parent.model.learns_from
-    translates = "pairs" in learns_from
-    tokens = parent.batching.tokens * parent.training.accumulate
-    rate = (REPLAYING_RATE if translates else RATE) * RATE_WIDTH / parent.model.width
+    own = _recipes()["finetune"][next(kind for kind in ("pairs", "labels", "text") if kind in parent.model.learns_from)]
+    rate = own["training"]["learning_rate"] * RATE_WIDTH / parent.model.width
+    tokens = min(own["batching"]["tokens"], parent.batching.tokens * parent.training.accumulate)
     return RunConfig(
         recipe="finetune",
         tokens=parent.tokens,
-        data=DataConfig(replay=1.0 if translates else 0.0),
-        batching=parent.batching.model_copy(update={"tokens": min(tokens, 1024 if translates else 4096)}),
+        data=DataConfig(**own.get("data", {})),
+        batching=parent.batching.model_copy(update={"tokens": tokens}),
         model=parent.model,
-        training=TrainingConfig(
-            schedule="inverse_sqrt",
-            learning_rate=min(MAX_RATE, float(f"{rate:.2g}")),
-            warmup=100,
-            label_smoothing=0.1 if translates else 0.0,
-            validate_every=50 if translates else 100,
-            checkpoint_every=100 if translates else 500,
-            bleu_sentences=250 if translates else 0,
-            best_by="bleu" if translates else "macro_f1" if "labels" in learns_from else "loss",
-            patience=4 if translates else 10,
-            average=1,
-        ),
+        training=TrainingConfig(**{**own["training"], "learning_rate": min(MAX_RATE, float(f"{rate:.2g}"))}),
         decoding=parent.decoding,
     )

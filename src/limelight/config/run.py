@@ -96,7 +96,9 @@ class Direction(NamedTuple):
     """A source language and a target language."""
 
     source: str
+    """Language of the source."""
     target: str
+    """Language of the target."""
 
     @property
     def reversed(self) -> "Direction":

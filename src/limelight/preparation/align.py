@@ -61,15 +61,13 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
     with ExitStack() as stack:
         alignments = [stack.enter_context(new_store(_alignments_of(folder), made_of)) for folder in stores]
         for columns, (folder, store) in zip(alignments, stores.items(), strict=True):
-            count = 0
             for first in range(0, len(store), GROUP):
                 words = list(map(split_words, store.texts(np.arange(first, min(first + GROUP, len(store))))))
                 links = list(aligner.align([pair.lowercased() for pair in words]))
-                count += sum(map(len, links))
                 add_links(columns, links)
                 for pair_words, row in zip(words[::stride], links[::stride], strict=True):
                     counter.add(pair_words, row)
-            say(f"{folder.name}: aligned words, {count / max(len(store), 1):.1f} links per pair")
+            say(f"{folder.name}: aligned words")
         source, target = (SideForms(counter.related(side), aligner.common(side)) for side in range(2))
         for columns in alignments:
             add_forms(columns, (source, target))

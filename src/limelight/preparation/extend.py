@@ -69,11 +69,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     larger = extension.tokenizers.target
     added = larger.pieces(range(tokenizer.padding, larger.padding))
     new_tags = [piece for piece in added if piece in tags]
-    merges = sum(len(piece) > 1 and piece not in tags for piece in added)
-    say(
-        f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens: {merges:,} merges, "
-        f"{len(added) - merges - len(new_tags):,} characters{''.join(f', {tag}' for tag in new_tags)}"
-    )
+    say(" ".join([f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens", *new_tags]))
     model, tokenizers = extend_model(stored, extension) if added else (stored.model, stored.tokenizers)
     own = stored.config.model_copy(update={"data": config.data, "weights": "fp32"})
     notes = stored.notes | ({NEW_TAGS: " ".join(new_tags)} if new_tags else {})

@@ -85,11 +85,10 @@ def _check(config: RunConfig, corpus: Corpus, say: Say) -> None:
     `warn`."""
     check = check_sides(draw_sample(pairs_of(corpus, silently)), str(corpus), *known_languages(corpus))
     if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
-        amount = f"{100 * check.wrong:.0f} % of the pairs" if check.wrong < 1 else "all of it"
         raise UserError(
             "\n".join(check.findings)
-            + f"\nThat is {amount}: correct the text. To train on it all the same: `limelight train "
-            + "--set data.on_doubt=warn`"
+            + f"\nThat is {100 * check.wrong:.0f} % of the pairs: correct the text. To train on it all the same: "
+            + "`limelight train --set data.on_doubt=warn`"
         )
     if check.measured and corpus in config.data.train:
         say(check.measured)

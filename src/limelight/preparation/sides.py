@@ -49,8 +49,6 @@ MIN_SENTENCE_WORDS = 2.5
 words are certain; lists of words, and invented ones, give a warning."""
 MIN_DECIDED = 0.5
 """Share of the chunks of a side that must be in a recognized language, and most of these in the same."""
-NEAR_THE_END = 10
-"""So many rows from an end of the sample a stretch is said to reach it."""
 MAX_WRONG = 0.5
 """Training on a file of which more than this share is wrong is refused."""
 
@@ -244,8 +242,5 @@ def _fault(scores: Scores, rows: Stretch) -> str:
 
 
 def _lines(sample: Sequence[Pair], rows: Stretch) -> str:
-    """`from line 101 on`, or the lines from and to; of segments these are the lines they begin at."""
-    first, last = sample[rows.first], sample[rows.end - 1]
-    if rows.end >= len(sample) - NEAR_THE_END:
-        return "in nearly all lines" if rows.first < NEAR_THE_END else f"from line {first.line:,} on"
-    return f"in lines {first.line:,} to {last.line:,}"
+    """The lines from and to; of segments the lines they begin at."""
+    return f"in lines {sample[rows.first].line:,} to {sample[rows.end - 1].line:,}"

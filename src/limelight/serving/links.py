@@ -65,7 +65,7 @@ class Link:
 
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
         self._channel = Channel(f"{__package__}.worker:work", asdict(loading))
-        self.pid = self._channel.pid
+        self.pid = self._channel.process.pid
         self._heard, self._reason = heard, ""
         self._sending = ThreadPoolExecutor(1, "tasks")  # the pipe may be full
         threading.Thread(target=self._read, daemon=True, name="reports").start()
