@@ -147,6 +147,11 @@ def test_the_longest_term_of_a_long_text_is_found_also_in_another_form() -> None
     assert [match.term.target for match in matches] == ["Ufer"] * 20_000
 
 
+def test_terms_with_the_same_first_word_cost_little() -> None:
+    glossary = Glossary([Term(f"the bank {number}", "Ufer") for number in range(20_000)], "en")
+    assert len(glossary.find("the bank, the banks 7, the bank 8, " * 500)) == 1000  # minutes where each is compared
+
+
 def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> None:
     assert without_added_sentences("他来了。我走了。他。", "He came. I left.", ("en", "zh")) == "他来了。我走了。"
     assert (

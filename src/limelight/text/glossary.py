@@ -96,15 +96,23 @@ def _rules() -> dict[str, tuple[tuple[str, str], ...]]:
     return rows
 
 
+class _Node(NamedTuple):
+    """A place in the tree of terms, which is reached by words in lower case."""
+
+    children: dict[str, _Node]
+    terms: list[tuple[list[str], Term]]
+    """The terms that end here, with their words."""
+
+
 class Glossary:
-    """A set of terms, indexed by their first words."""
+    """A set of terms, as a tree of their words."""
 
     def __init__(self, terms: Iterable[Term], source_lang: str = "") -> None:
         """Raises `UserError` for a term that is empty, too long, or contains marks."""
         self.terms = tuple(dict.fromkeys(Term(term.source, _bare_forms(term.target)) for term in terms))
         self.source_lang = source_lang
         self._endings = Endings(source_lang)
-        self._by_first = defaultdict[str, list[tuple[list[str], Term]]](list)
+        self._root = _Node({}, [])
         for term in self.terms:
             words = words_of(term.source.translate(_TYPOGRAPHIC))
             if not (words and term.target):
@@ -112,7 +120,10 @@ class Glossary:
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
                 limit = f"{MAX_CHARACTERS} characters, or private-use characters"
                 raise UserError(f"the term {shown(term.source, 40)!r} has more than {limit}")
-            self._by_first[words[0].casefold()].append((words, term))
+            node = self._root
+            for word in words:
+                node = node.children.setdefault(word.casefold(), _Node({}, []))
+            node.terms.append((words, term))
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -131,18 +142,18 @@ class Glossary:
 
     def _begun_by(self, text: str, words: Sequence[tuple[int, int]], number: int) -> Match | None:
         """The longest term that begins with this word of a text."""
-        bases = self._endings.bases(text[slice(*words[number])])
-        candidates = [candidate for base in bases for candidate in self._by_first.get(base, ())]
-        for term_words, term in sorted(candidates, key=lambda candidate: -len(candidate[0])):
-            spans = words[number : number + len(term_words)]
+        nodes, longest, last = [self._root], None, number
+        while nodes and last < len(words):
+            bases = list(self._endings.bases(text[slice(*words[last])]))
+            nodes = [child for node in nodes for base in bases if (child := node.children.get(base))]
+            last += 1
+            spans = words[number:last]
             words_of_text = [text[begin:end] for begin, end in spans]
-            if (
-                len(spans) == len(term_words)
-                and all(map(self._endings.is_form, words_of_text, term_words))
-                and _adjoin(text, spans)
-            ):
-                return Match(spans[0][0], spans[-1][1], term)
-        return None
+            for term_words, term in (term for node in nodes for term in node.terms):
+                if all(map(self._endings.is_form, words_of_text, term_words)) and _adjoin(text, spans):
+                    longest = Match(spans[0][0], spans[-1][1], term)
+                    break
+        return longest
 
 
 def _bare_forms(target: str) -> str:
