@@ -48,7 +48,7 @@ def job_of(inputs: Path | str, output: Path, workers: int = 2, timeout: float = 
 
 def run(job: CorpusJob, model: str = "fake") -> Report:
     """The job, with processes that do what is faked here."""
-    return translate_corpus(job, Processes(WorkerSettings([model], {}), shares=False, opener=open_fake))
+    return translate_corpus(job, Processes(WorkerSettings([model], {}), shares=False, opener=open_fake).start)
 
 
 def write_shards(folder: Path, shards: int = 3, lines: int = 40) -> Path:

@@ -81,3 +81,37 @@ def test_few_chunks_are_read_ahead() -> None:
     next(running)
     assert len(read) <= 2 * pool.AHEAD + 1
     assert [chunk.about for chunk, _ in running] == list(range(1, 100))
+
+
+def test_a_worker_that_starts_while_the_others_are_closed_is_closed_without_work() -> None:
+    asked, starting, stopped = threading.Event(), threading.Event(), threading.Event()
+    closed, requests = [], []
+
+    class Late(Fake):
+        def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
+            requests.append(first)
+            asked.set()
+            assert starting.wait(120)
+            return super().ask(texts, first, timeout)
+
+        def close(self) -> None:
+            closed.append(self)
+            stopped.set()
+
+    def start(number: int) -> Late:
+        if asked.is_set():
+            starting.set()
+            assert stopped.wait(120)
+        return Late()
+
+    def source() -> Iterator[Chunk]:
+        first, second = chunks(2)
+        yield first
+        assert asked.wait(120)
+        yield second
+
+    running = Pool(start, 2, timeout=60.0).translated(source())
+    next(running)
+    running.close()
+    assert requests == [1]
+    assert len(set(closed)) == 2

@@ -56,7 +56,7 @@ def settings(model: str) -> WorkerSettings:
 
 def run(engine: object, given: Path, output: Path, workers: int = 1) -> Report:
     job = CorpusJob((str(given),), output, {}, workers=workers, timeout=120.0, chunk=10)
-    return translate_corpus(job, engine)  # type: ignore[arg-type]
+    return translate_corpus(job, engine.start)  # type: ignore[attr-defined]
 
 
 @pytest.fixture

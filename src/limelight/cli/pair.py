@@ -57,45 +57,44 @@ def pair(
     with lines_to(output) as write:
         files, unpaired = find_files(source, target)
         direction, texts, failed = read_texts(files, (source_lang, target_lang))
-        translate, turned = (None, False) if no_model else _translator(model, direction, machine)
-        results = pair_texts(texts, threshold, note, translate, turned=turned)
+        translate = None if no_model else _translator(model, direction, machine)
+        results = pair_texts(texts, threshold, note, translate)
         left_out = [f"{path}: no document has this name on the other side" for path in unpaired]
         _write(results, direction, [*left_out, *failed], output, write)
 
 
-def _translator(model: str | None, wanted: Direction, machine: Machine) -> tuple[Translate | None, bool]:
-    """A function that translates sentences, and whether these are of the target: if the model has only that direction.
-    None without a model. Raises `UserError` for a given model that has neither direction."""
+def _translator(model: str | None, wanted: Direction, machine: Machine) -> Translate | None:
+    """A function that translates sentences; None without a model. Raises `UserError` for a given model without the
+    direction."""
     from limelight.config import directions_of, fitting_directions
     from limelight.storage.layout import DEFAULT, bundled_models
 
     if model is None and DEFAULT not in bundled_models():
-        return None, False
+        return None
     folders, configs = find_models([model or DEFAULT])
     directions = directions_of(configs[0].data)
-    turned = not fitting_directions(directions, *wanted)
-    if turned and not fitting_directions(directions, *wanted.reversed):
+    if not fitting_directions(directions, *wanted):
         if model is not None:
             listed = ", ".join(map(str, directions))
-            raise UserError(f"{model}: translates {listed}, not {wanted}: give another model, or --no-model")
+            remedy = "give the documents in its direction, another model, or --no-model"
+            raise UserError(f"{model}: translates {listed}, not {wanted}: {remedy}")
         note(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
-        return None, False
-    chosen = wanted.reversed if turned else wanted
-    note(f"sentences are compared with translations {chosen.source} to {chosen.target} by {folders[0]}")
+        return None
+    note(f"sentences are compared with translations {wanted.source} to {wanted.target} by {folders[0]}")
     translator = open_translator(folders, machine)
 
     def translate(texts: Sequence[str]) -> Sequence[str]:
         translations = translator.translate(
             [text[:MAX_CHARACTERS] for text in texts],
-            source_lang=chosen.source,
-            target_lang=chosen.target,
+            source_lang=wanted.source,
+            target_lang=wanted.target,
             beam_size=1,
             lines=True,
             guards=False,
         )
         return [translation.text for translation in translations]
 
-    return translate, turned
+    return translate
 
 
 def _write(results: list[Result], direction: Direction, left_out: list[str], output: Path, write: Write) -> None:

@@ -20,7 +20,7 @@ from limelight.cli.output import SENTENCES, Write, file_or_text, greet, lines_to
 from limelight.errors import RunError, UserError, counted
 
 if TYPE_CHECKING:
-    from limelight.corpus.pool import Engine
+    from limelight.corpus.pool import Start
     from limelight.corpus.translate import Report
     from limelight.corpus.worker import Done, WorkerSettings
     from limelight.pipelines.job import Text
@@ -218,7 +218,7 @@ def translate_corpus(job: Job) -> None:
             speed = f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s"
             display.count("file", report.files, count, speed)
 
-        report = translate_files(files, _engine(job.engine, settings, workers), show)
+        report = translate_files(files, _starter(job.engine, settings, workers), show)
     for line in report.lines():
         note(line)
     if report.faults:
@@ -241,7 +241,7 @@ def by_processes(
     from limelight.corpus.translate import translate_lines
 
     workers, settings = _settings(job)
-    return lines, translate_lines(lines, _engine(None, settings, workers), workers)
+    return lines, translate_lines(lines, _starter(None, settings, workers), workers)
 
 
 def _settings(job: Job) -> tuple[int, WorkerSettings]:
@@ -260,11 +260,12 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     )  # fmt: skip
 
 
-def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
-    if name != "ray":
+def _starter(engine: str | None, settings: WorkerSettings, workers: int) -> Start:
+    """What starts the workers: processes, or actors of the engine `ray`."""
+    if engine != "ray":
         from limelight.corpus.pool import Processes
 
-        return Processes(settings, shares=settings.device == "cpu" and sys.platform == "linux")
+        return Processes(settings, shares=settings.device == "cpu" and sys.platform == "linux").start
     from importlib.util import find_spec
 
     if find_spec("ray") is None:
@@ -273,7 +274,7 @@ def _engine(name: str | None, settings: WorkerSettings, workers: int) -> Engine:
         )
     from limelight.corpus.ray_actors import Actors
 
-    return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0)
+    return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0).start
 
 
 def _cores() -> int:

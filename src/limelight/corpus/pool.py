@@ -50,14 +50,9 @@ class Worker(Protocol):
         """End it, by force if it is at work. Called from any thread."""
 
 
-class Engine(Protocol):
-    """A source of workers."""
-
-    def start(self, number: int) -> Worker:
-        """A new worker, for any thread that asks. Raises `UserError` for an unavailable model, and `WorkerEnded`."""
-
-    def close(self) -> None:
-        """End what the workers share."""
+Start = Callable[[int], Worker]
+"""Starts the worker of a number; called from any thread. Raises `UserError` for an unavailable model, and
+`WorkerEnded`."""
 
 
 class Processes:
@@ -78,11 +73,8 @@ class Processes:
                 os.environ.update(former)
 
     def start(self, number: int) -> Worker:
-        """See `Engine`."""
+        """See `Start`."""
         return Process(self._context, self._opener, self._settings, 0 if self._shares else number)
-
-    def close(self) -> None:
-        """See `Engine`: nothing is shared but the fork server, which ends with this process."""
 
 
 class Process:
@@ -131,11 +123,10 @@ class Pool:
     """Workers, each with a thread that waits for it.
 
     Args:
-        start: starts the worker of a number; called from any thread.
         timeout: seconds after which a worker without an answer is ended.
     """
 
-    def __init__(self, start: Callable[[int], Worker], workers: int, *, timeout: float) -> None:
+    def __init__(self, start: Start, workers: int, *, timeout: float) -> None:
         self._start, self._size, self._timeout = start, workers, timeout
         self.ended = 0
         """Workers that died, or were killed because they hung."""
@@ -186,6 +177,9 @@ class Pool:
         try:
             if number not in self._workers:
                 self._workers[number] = self._started(number)
+                if self._stopping:  # too late to be closed with the others
+                    self._workers[number].close()
+                    raise RunError("the work was stopped")
             outcomes = self._workers[number].ask(texts, first, self._timeout)
             self._in_a_row = 0
         except WorkerEnded as error:

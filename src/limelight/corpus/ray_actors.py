@@ -23,26 +23,22 @@ STORE = 100 * 2**20
 
 class Actors:
     """Starts actors. If the environment names a cluster (`RAY_ADDRESS`) they are in it, otherwise in a Ray that is
-    started here, with the CPUs that `workers` need, and ends with `close`. `gpus` is the number of GPUs of an actor."""
+    started here, with the CPUs that `workers` need, and ends with this process. `gpus` is the number of GPUs of an
+    actor."""
 
     def __init__(self, settings: WorkerSettings, *, workers: int, gpus: float = 0) -> None:
-        self._settings, self._owns = settings, not ray.is_initialized()
-        if self._owns:
+        self._settings = settings
+        if not ray.is_initialized():
             starts_ray = not os.environ.get("RAY_ADDRESS")
             resources = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if starts_ray else {}
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **resources)
         self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
     def start(self, number: int) -> Actor:
-        """See `Engine`."""
+        """See `Start` in `corpus/pool.py`."""
         actor = Actor(self._class.remote())
         actor.get(None, "load", self._settings, number)
         return actor
-
-    def close(self) -> None:
-        """End Ray if it was started here."""
-        if self._owns:
-            ray.shutdown()
 
 
 class Texts:

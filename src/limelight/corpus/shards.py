@@ -89,17 +89,17 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
     return list(by_name.values())
 
 
-def _expanded(given: str) -> list[Shard]:
+def _expanded(argument: str) -> list[Shard]:
     """The files of one input."""
-    path = Path(given)
+    path = Path(argument)
     if not path.is_dir():
         require_file(path)
-        require_lasting([given])
+        require_lasting([argument])
         return [Shard(path, path.name)]
     names = [(file, file.relative_to(path)) for file in sorted(path.rglob("*")) if file.is_file()]
     shards = [Shard(file, name.as_posix()) for file, name in names if _is_input(name)]
     if not shards:
-        raise UserError(f"{given}: there are no files in this folder")
+        raise UserError(f"{argument}: there are no files in this folder")
     return shards
 
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from limelight.corpus.pool import ENDED, TIMEOUT, Chunk, Engine, Pool
+from limelight.corpus.pool import ENDED, TIMEOUT, Chunk, Pool, Start
 from limelight.corpus.results import REPORT, Counts, Results
 from limelight.corpus.shards import Shard, find_shards, read_items
 from limelight.corpus.worker import Done
@@ -82,7 +82,7 @@ Show = Callable[[Report, int], None]
 """Called with the report so far and the number of all files, after each chunk."""
 
 
-def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report, files: None) -> Report:
+def translate_corpus(job: CorpusJob, start: Start, show: Show = lambda report, files: None) -> Report:
     """Translate all files that are not finished. A file that cannot be read stops nothing; the report names it.
 
     Raises `UserError` for inputs that are not there, for results of other settings, and for a model or options that are
@@ -94,10 +94,9 @@ def translate_corpus(job: CorpusJob, engine: Engine, show: Show = lambda report,
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
     with writing(job.output, AGAIN):
         job.output.mkdir(parents=True, exist_ok=True)
-    pool, began = Pool(engine.start, job.workers, timeout=job.timeout), time.monotonic()
+    pool, began = Pool(start, job.workers, timeout=job.timeout), time.monotonic()
     report = Report()
     with ExitStack() as leave:
-        leave.callback(engine.close)
         chunks = _chunks(job, shards, report, leave)
         for chunk, outcomes in leave.enter_context(closing(pool.translated(chunks))):
             results, items, is_last = chunk.about
@@ -141,7 +140,7 @@ LINES_OF_A_TASK = 500
 """Lines of a task: a few tasks for each worker of the shortest file that is worth processes."""
 
 
-def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -> Iterator[Done]:
+def translate_lines(lines: Iterable[str | None], start: Start, workers: int) -> Iterator[Done]:
     """What each line became, in their order.
 
     Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
@@ -153,10 +152,8 @@ def translate_lines(lines: Iterable[str | None], engine: Engine, workers: int) -
             yield Chunk(texts, first)
             first += len(texts)
 
-    with ExitStack() as leave:
-        leave.callback(engine.close)
-        pool = Pool(engine.start, workers, timeout=TIMEOUT)
-        for chunk, outcomes in leave.enter_context(closing(pool.translated(chunks()))):
+    with closing(Pool(start, workers, timeout=TIMEOUT).translated(chunks())) as translated:
+        for chunk, outcomes in translated:
             for number, outcome in enumerate(outcomes, start=chunk.first):
                 if isinstance(outcome, str):
                     raise (RunError(f"line {number}: {outcome}") if outcome.startswith(ENDED) else UserError(outcome))

@@ -128,8 +128,8 @@ def _unzipped(data: bytes, unpacked: int) -> dict[str, bytes]:
         infos = archive.infolist()
         size = sum(info.file_size for info in infos)
         if len(infos) > MAX_MEMBERS or size > unpacked:
-            most = f"at most {MAX_MEMBERS:,} of {unpacked:,} are read"
-            raise FormatError(f"{len(infos):,} files of {size:,} bytes in it; {most}")
+            bounds = f"at most {MAX_MEMBERS:,} of {unpacked:,} are read"
+            raise FormatError(f"{len(infos):,} files of {size:,} bytes in it; {bounds}")
         texts = [info for info in infos if PARTS.fullmatch(info.filename)]
         for info in texts:
             if info.file_size > MAX_FILE or info.file_size > MAX_RATIO * max(info.compress_size, 5000):

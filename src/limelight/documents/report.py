@@ -121,8 +121,8 @@ class Report:
         yield from _first_items("suspect", self.suspects)
         for note in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
             if UNSURE in note.kinds:
-                said = f"{shown(note.source, 60)!r} -> {shown(note.translation, 60)!r}"
-                yield f"  least sure: {note.file}:{note.line}: {note.confidence:.2f}: {said}"
+                texts = f"{shown(note.source, 60)!r} -> {shown(note.translation, 60)!r}"
+                yield f"  least sure: {note.file}:{note.line}: {note.confidence:.2f}: {texts}"
 
     def rows(self) -> Iterator[str]:
         """The lines of a table of tab-separated values: all notes and all files that were left out."""
@@ -156,8 +156,8 @@ def note_of(file: str, segment: int, unit: Unit, kept: UnitTranslation, *, both_
     if kept.text.strip() == unit.text.strip():
         kinds.append(UNTRANSLATED if both_sides else UNCHANGED)
         is_there = IN_TARGET_LANGUAGE in kept.warnings
-        said = IN_TARGET_LANGUAGE if is_there else "the translation is the same as the source"
-        reasons.append(said + ": left untranslated" * both_sides)
+        reason = IN_TARGET_LANGUAGE if is_there else "the translation is the same as the source"
+        reasons.append(reason + ": left untranslated" * both_sides)
     if kept.confidence is not None and kept.confidence < LOW_CONFIDENCE:
         kinds.append(UNSURE)
         reasons.append("low confidence")

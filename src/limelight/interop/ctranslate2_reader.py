@@ -178,7 +178,9 @@ def _refused(settings: Mapping[str, float], values: Mapping[str, Any], width: in
     yield from (f"{name}={value:g}" for name, value in settings.items() if name.split("/")[-1] in _REFUSED)
     known: dict[str, list[Any]] = {f"decoder/{name}": [settings[f"encoder/{name}"]] for name in _DEFAULTS}
     known |= {"decoder/alibi": [0], "encoder/activation": [*_ACTIVATIONS]}
-    known |= {f"{side}/layer_0/self_attention/rotary_{name}": [own] for side in _SIDES for name, own in _ROTARY.items()}
+    known |= {
+        f"{side}/layer_0/self_attention/rotary_{name}": [ours] for side in _SIDES for name, ours in _ROTARY.items()
+    }
     yield from unknown_values(settings, known)
     yield from unknown_values(
         {"add_source_eos": False, **values}, {"add_source_bos": [False], "add_source_eos": [True]}
@@ -269,9 +271,9 @@ def _tokens(folder: Path, side: str, unknown: str) -> list[str]:
 
 def _segmentations(folder: Path, beside: Path | None) -> tuple[bytes, bytes]:
     """The sentencepiece models of source and target."""
-    one = (ARGOS_MODEL, "spm.model", "sentencepiece.bpe.model", "spiece.model")
+    shared = (ARGOS_MODEL, "spm.model", "sentencepiece.bpe.model", "spiece.model")
     for parent in filter(None, (folder, beside)):
-        for first, second in ((SOURCE_MODEL, TARGET_MODEL), *zip(one, one, strict=True)):
+        for first, second in ((SOURCE_MODEL, TARGET_MODEL), *zip(shared, shared, strict=True)):
             if (parent / first).is_file() and (parent / second).is_file():
                 return read_segmentation(parent / first), read_segmentation(parent / second)
     raise UserError(

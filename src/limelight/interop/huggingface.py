@@ -346,8 +346,8 @@ def read_m2m100(
     side = starting_with(side, values["decoder_start_token_id"])
     where, tensors = str(folder / WEIGHTS), read_weights(folder / WEIGHTS)[0]
     table = sinusoids(torch.arange(config.max_positions + _OFFSET), config.d_model, layout="inclusive")[_OFFSET:]
-    for each in ("encoder", "decoder"):
-        tensors[HUGGINGFACE.positions.format(side=each)] = table
+    for part in ("encoder", "decoder"):
+        tensors[HUGGINGFACE.positions.format(side=part)] = table
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)
     pairs = product(*(_named(names) for names in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
@@ -366,7 +366,7 @@ def _tokens(folder: Path, size: int) -> list[str]:
         listed = model.get("vocab") if isinstance(model, dict) else None
         if not isinstance(listed, dict) or not isinstance(added, list):
             raise UserError(f"{folder / 'tokenizer.json'}: holds no vocabulary that is known here")
-        ids = listed | {each.get("content"): each.get("id") for each in added if isinstance(each, dict)}
+        ids = listed | {token.get("content"): token.get("id") for token in added if isinstance(token, dict)}
     names = {number: name for name, number in ids.items() if type(number) is int and isinstance(name, str)}
     if len(names) < len(ids) or size > 2 * len(names) or not all(0 <= number < size for number in names):
         raise UserError(f"{folder}: the ids of its {len(ids):,} tokens do not fit vocab_size={size:,}")
@@ -376,11 +376,11 @@ def _tokens(folder: Path, size: int) -> list[str]:
 def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
     known = set(names)
-    found = {
-        language: next((each for each in (f"__{token}__", token) if each in known), "")
+    tokens = {
+        language: next((form for form in (f"__{token}__", token) if form in known), "")
         for language, token in (_named(sources) | _named(targets)).items()
     }
-    wrong = [shown(language) for language, token in found.items() if not token]
+    wrong = [shown(language) for language, token in tokens.items() if not token]
     if wrong or not sources or not targets:
         codes = [name.strip("_") for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)]
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"
@@ -388,7 +388,7 @@ def _languages(names: list[str], sources: str, targets: str, where: str) -> dict
             f"{where}: {what}: name those that you want, as in --source de,fr --target en,de (de=deu_Latn where a "
             f"code of yours stands for one of the model's); its languages are {', '.join(map(shown, codes))}"
         )
-    return found
+    return tokens
 
 
 def _named(languages: str) -> dict[str, str]:

@@ -120,13 +120,13 @@ class AttentionAligner:
     def _best_sources(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[list[int]]:
         """For each target word of each pair its source word, -1 for none."""
         ready = self._tokenized(pairs, direction)
-        best: list[list[int]] = [[-1] * each.sizes[1] for each in ready]
+        best: list[list[int]] = [[-1] * pair.sizes[1] for pair in ready]
         rows = [row for row, pair in enumerate(ready) if pair.source and pair.target]
         squares = np.array([(max(len(ready[row].source), len(ready[row].target)) + 1) ** 2 for row in rows])
         for group in cut_batches(squares, squares, tokens=BATCH_WEIGHTS, generator=np.random.default_rng(0)):
-            chosen = [rows[place] for place in group]
-            for row, each in zip(chosen, word_weights(self.model, [ready[row] for row in chosen]), strict=True):
-                best[row] = best_sources(each, self.heads)
+            chosen = [rows[index] for index in group]
+            for row, weights in zip(chosen, word_weights(self.model, [ready[row] for row in chosen]), strict=True):
+                best[row] = best_sources(weights, self.heads)
         return best
 
     def _tokenized(self, pairs: Sequence[WordPair], direction: Direction | None) -> list[TokenizedPair]:

@@ -264,20 +264,21 @@ class Codec:
             settings = request.settings
             ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
             hypotheses = ranked[: settings.n_best]
-        translations = [self._said(part, hypothesis) for hypothesis in hypotheses]
+        translations = [self._translation(part, hypothesis) for hypothesis in hypotheses]
         return (
             replace(translations[0], alternatives=tuple(translations[1:]))
             if translations
-            else known(part.text, "", part.direction)
+            else unsearched(part.text, "", part.direction)
         )
 
-    def _said(self, part: Part, hypothesis: Hypothesis) -> Translation:
+    def _translation(self, part: Part, hypothesis: Hypothesis) -> Translation:
+        """The translation that a hypothesis is."""
         target, ids = self.tokenizers.target, hypothesis.ids
         text = decode_marked(target, ids) if part.marked else target.decode(ids)
         text = text.replace("\r", " ").replace("\n", " ")  # each input line gives one output line
         texts, direction = (part.text, text), str(part.direction or "")
         return replace(
-            known(part.text, text, part.direction),
+            unsearched(part.text, text, part.direction),
             score=hypothesis.score,
             tokens=tuple(target.pieces(ids)),
             log_probability=hypothesis.log_probability,
@@ -346,10 +347,10 @@ def names_of(direction: Direction | None) -> tuple[str, str]:
     return direction.languages if direction else ("", "")
 
 
-def known(source: str, text: str, direction: Direction | None) -> Translation:
-    """A translation without a search."""
-    own, target = names_of(direction)
-    return Translation(text, source=source, source_lang=own, target_lang=target)
+def unsearched(source: str, text: str, direction: Direction | None) -> Translation:
+    """A translation without the results of a search."""
+    source_lang, target_lang = names_of(direction)
+    return Translation(text, source=source, source_lang=source_lang, target_lang=target_lang)
 
 
 def choose_direction(
@@ -371,7 +372,7 @@ def choose_direction(
         language, probability = source, None
     else:
         probabilities = detector.probabilities(text)
-        language = max(sorted(sources), key=lambda each: probabilities[each])
+        language = max(sorted(sources), key=lambda code: probabilities[code])
         probability = probabilities[language]
     return Chosen(find_direction(directions, language, target, pivots), probability)
 
@@ -384,14 +385,14 @@ def other_language(
     source, _ = names_of(direction)
     if not source:
         return ""
-    told = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
-    if found := foreign_language(text, told):
-        return found
+    expected = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
+    if foreign := foreign_language(text, expected):
+        return foreign
     if detector is None or source not in detector.languages or len(text.split()) < 2:
         return ""
     probabilities = detector.probabilities(text)
-    language, known = next(iter(probabilities)), sum(probabilities.values())
-    is_clear = probabilities[language] >= SURE * known and known >= 0.5
+    language, total = next(iter(probabilities)), sum(probabilities.values())
+    is_clear = probabilities[language] >= SURE * total and total >= 0.5
     return language if language != source and is_clear else ""
 
 

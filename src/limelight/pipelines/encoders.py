@@ -40,9 +40,9 @@ class Reader(Generic[ModelT]):
         """
         vectors = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
         with eval_mode(self.model) as device:
-            for places, batch in self._batches(texts, batch_tokens, first=1):
+            for indices, batch in self._batches(texts, batch_tokens, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
-                vectors[places] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
+                vectors[indices] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
         return vectors
 
     def attention(self, text: str) -> AttentionMap:
@@ -73,9 +73,9 @@ class Reader(Generic[ModelT]):
         encoded = enumerate(self.tokenizer.encode_batch(texts), start=first)
         rows = [self._row(ids, f"text {number}") for number, ids in encoded]
         lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
-        for places in cut_batches(lengths, lengths, tokens=batch_tokens, generator=np.random.default_rng(0)):
-            chosen = [rows[place] for place in places]
-            yield places, label_batch(chosen, [0] * len(chosen), padding=self.tokenizer.padding)
+        for indices in cut_batches(lengths, lengths, tokens=batch_tokens, generator=np.random.default_rng(0)):
+            chosen = [rows[index] for index in indices]
+            yield indices, label_batch(chosen, [0] * len(chosen), padding=self.tokenizer.padding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +108,9 @@ class Classifier(Reader[halves.Classifier]):
         """
         shares = np.zeros((len(texts), len(self.labels)), dtype=np.float64)
         with eval_mode(self.model) as device:
-            for places, batch in self._batches(texts, batch_tokens, first):
+            for indices, batch in self._batches(texts, batch_tokens, first):
                 logits = self.model.project(self.model(batch.to(device)))[:, 0]
-                shares[places] = logits.cpu().double().softmax(dim=1).numpy()
+                shares[indices] = logits.cpu().double().softmax(dim=1).numpy()
         return [
             Classification(
                 text, self.labels[row.argmax()], float(row.max()), dict(zip(self.labels, row.tolist(), strict=True))
@@ -184,15 +184,15 @@ class MaskFiller(Reader[MaskedModel]):
         if not begins:
             raise UserError(f"there is no {MASK} in this text: write it in place of the token to predict")
         row, guesses = [*self._row(ids, "this text"), END], list[tuple[Guess, ...]]()
-        places = [position for position, number in enumerate(ids) if number == self.mask]
+        positions = [position for position, number in enumerate(ids) if number == self.mask]
         with eval_mode(self.model) as device:
             read = torch.tensor([row], device=device)
             features = self.model.read(read, torch.ones_like(read, dtype=torch.bool))
             logits = self.model.project(
-                features[0, [position + 1 for position in places]]
+                features[0, [position + 1 for position in positions]]
             )  # after the end at the beginning
             shares = logits.cpu().double().softmax(dim=1).numpy()
-        for position, probabilities, begins_word in zip(places, shares, begins, strict=True):
+        for position, probabilities, begins_word in zip(positions, shares, begins, strict=True):
             allowed = self._allowed[begins_word]
             order = np.argsort(-np.where(allowed, probabilities, -1.0), kind="stable")
             best = order[: min(top, int(allowed.sum()))].tolist()
@@ -219,11 +219,11 @@ class MaskFiller(Reader[MaskedModel]):
 
 def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
     """The classifier of a stored model."""
-    [one] = stored
-    return Classifier(cast(halves.Classifier, one.model), one.tokenizers.source)
+    [classifier] = stored
+    return Classifier(cast(halves.Classifier, classifier.model), classifier.tokenizers.source)
 
 
 def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
     """The mask filler of a stored model."""
-    [one] = stored
-    return MaskFiller(cast(MaskedModel, one.model), one.tokenizers.source)
+    [filler] = stored
+    return MaskFiller(cast(MaskedModel, filler.model), filler.tokenizers.source)

@@ -71,9 +71,9 @@ def _without_heads(method: Callable[..., Result]) -> Callable[..., Result]:
     """A method whose passes of the model are without the heads that are off."""
 
     @wraps(method)
-    def changed(one: "Explanation", *arguments: Any, **named: Any) -> Result:
-        with probe(one.model, one.factors):
-            return method(one, *arguments, **named)
+    def changed(self: "Explanation", *arguments: Any, **named: Any) -> Result:
+        with probe(self.model, self.factors):
+            return method(self, *arguments, **named)
 
     return changed
 
@@ -331,12 +331,12 @@ ANSWERS: dict[str, Callable[..., Any]] = {
 }
 """Explanations that a service offers, by name."""
 
-_ASKED = {each.name for each in fields(Question)}
-_FURTHER = ("kind", "side", "layer", "head", "row", "place", "word", "lines")
+_QUESTION_FIELDS = {option.name for option in fields(Question)}
+_ARGUMENTS = ("kind", "side", "layer", "head", "row", "place", "word", "lines")
 
 
 def answer(name: str, translator: Translator, text: str, options: Mapping[str, Any]) -> Any:
     """An explanation, with the fields of the question and the further arguments from the JSON of a request."""
-    question = Question(text, **{key: value for key, value in options.items() if key in _ASKED})
-    further = {key: options[key] for key in _FURTHER if key in options}
+    question = Question(text, **{key: value for key, value in options.items() if key in _QUESTION_FIELDS})
+    further = {key: options[key] for key in _ARGUMENTS if key in options}
     return ANSWERS[name](Explanation(translator, question), **further)

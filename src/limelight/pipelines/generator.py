@@ -296,7 +296,7 @@ class _Draft:
 
 def make_generator(stored: Sequence[StoredModel], *, precision: str | None = None) -> TextGenerator:
     """The text generator of a stored language model; its window is the length of the texts it was trained with."""
-    [one] = stored
-    model = cast(DecoderOnly, one.model)
-    precision = precision or search_precision(one.config.weights, device_of(model))
-    return TextGenerator(model, one.tokenizers, window=one.config.batching.block, precision=precision)
+    [generator] = stored
+    model = cast(DecoderOnly, generator.model)
+    precision = precision or search_precision(generator.config.weights, device_of(model))
+    return TextGenerator(model, generator.tokenizers, window=generator.config.batching.block, precision=precision)

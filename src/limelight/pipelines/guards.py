@@ -113,13 +113,13 @@ def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
     marks = defaultdict[str, list[str]](list)
     for mark in PLACEHOLDER.findall(source):
         marks[spans[mark_number(mark)].text].append(mark)
-    every = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+    pattern = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
 
-    def placed(match: re.Match[str]) -> str:
+    def next_placeholder(match: re.Match[str]) -> str:
         left = marks[match[0]]
         return left.pop(0) if len(left) > 1 else left[0]
 
-    return re.sub(every, placed, text)
+    return re.sub(pattern, next_placeholder, text)
 
 
 def checked(codec: Codec, part: Part, translation: Translation, request: Request | None) -> Translation:

@@ -77,8 +77,8 @@ class Job(Generic[Found, Result]):
 
     @property
     def result(self) -> Result | None:
-        """The result, which is made when it is asked for first: that of a long text takes time. None until it is done,
-        and with an error."""
+        """The result, which is made at the first access, as this takes time for a long text. None before the work is
+        done, and with an error."""
         if self._result is None and self.done and self.error is None:
             self._result = self._join(self.found)
         return self._result
@@ -92,7 +92,7 @@ class Job(Generic[Found, Result]):
 
     @property
     def found(self) -> list[Found]:
-        """The results of these sentences."""
+        """The results of the first `count` sentences."""
         return [self._found[number] for number in range(self.count)]
 
     def take(self, most: int) -> list[Ask]:

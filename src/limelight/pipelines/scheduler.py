@@ -109,7 +109,7 @@ class Queue:
         """Make the requests of the next window; returns their number."""
         window = list(islice(self._coming, WINDOW))
         self._complete = len(window) < WINDOW
-        self._waiting += sorted(window, key=lambda each: -len(each[1].request.source))
+        self._waiting += sorted(window, key=lambda waiting: -len(waiting[1].request.source))
         return len(window)
 
     def take(self, most: int, *, wait: bool) -> list[tuple[AnyJob, Ask]]:
@@ -178,11 +178,11 @@ class Requests:
 
     def count(self, owner: int) -> int:
         """The number of requests of an owner."""
-        return sum(asked[-1] == owner for asked in self._asked.values())
+        return sum(entry[-1] == owner for entry in self._asked.values())
 
     def cancel(self, owner: int) -> None:
         """Take all requests of an owner back."""
-        for number in [number for number, asked in self._asked.items() if asked[-1] == owner]:
+        for number in [number for number, entry in self._asked.items() if entry[-1] == owner]:
             del self._asked[number]
             self._engine.cancel(number)
 

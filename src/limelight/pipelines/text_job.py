@@ -14,7 +14,7 @@ from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.formats.translation_memory import MemoryMatch
 from limelight.formats.unit import Code, Unit, code_protector, rewritten, with_codes
-from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, known, names_of, other_language, unchanged
+from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, names_of, other_language, unchanged, unsearched
 from limelight.pipelines.job import Job, Steps, Text
 from limelight.pipelines.options import Options
 from limelight.pipelines.sentence import Sentence, Translations, with_spans
@@ -55,9 +55,9 @@ class TextJob(Job[Translations, Translation]):
         if text.units is not None:
             codes = (tuple((code.role, code.name) for code in unit.codes) for unit in text.units)
             numbered = enumerate(zip(text.units, codes, strict=True), start=text.number)
-            texts = [Text(unit.text, number, "", each) for number, (unit, each) in numbered]
-        for each in texts:
-            self._works.append(_Work(codec, each, options))
+            texts = [Text(unit.text, number, "", unit_codes) for number, (unit, unit_codes) in numbered]
+        for planned in texts:
+            self._works.append(_Work(codec, planned, options))
         for work in self._works:
             yield from work.steps()
 
@@ -161,7 +161,7 @@ class _Work:
             if self._memory is not None and (match := self._memory.find(source.text)):
                 return (reused(source.text, match, direction),)
             if term := whole_term(source.sent, source.terms):
-                return (known(source.text, term, direction),)
+                return (unsearched(source.text, term, direction),)
         sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         number = (text.number, position) if position else (text.number,)
@@ -222,7 +222,7 @@ def _with_spans(source: MarkedSentence, translations: Translations) -> Translati
 def reused(source: str, match: MemoryMatch, direction: Direction | None) -> Translation:
     """The translation of a text by a segment with the same source, with the white space at the ends of the text."""
     begin, end = source[: len(source) - len(source.lstrip())], source[len(source.rstrip()) :]
-    return replace(known(source, f"{begin}{match.target.strip()}{end}", direction), matches=(match,))
+    return replace(unsearched(source, f"{begin}{match.target.strip()}{end}", direction), matches=(match,))
 
 
 def require_text(text: object, name: str) -> None:

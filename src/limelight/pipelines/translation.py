@@ -12,7 +12,7 @@ LOW_CONFIDENCE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """The translation of a text. That of a blank text is empty, with a score of 0 and no tokens.
+    """The translation of a text. A blank text has an empty translation, with a score of 0 and no tokens.
 
     For a text with several sentences, `tokens` are the tokens of all sentences, `log_probability` is the sum, and
     `score` and `confidence` are means, weighted by the tokens of each sentence (of its best translation, in an n-best
@@ -64,7 +64,7 @@ Write = Callable[[Sequence[str]], tuple[str, Sequence[str]]]
 
 def joined(source: str, parts: Sequence[Sequence[Translation]], write: Write) -> Translation:
     """The translation of a text from the translations of its parts (sentences, or the units between tags), for each
-    part best first. That of a text without parts has no tokens.
+    part best first. Without parts the translation has no tokens.
 
     The alternative of a rank consists of the alternatives of this rank of each part, or of its last one. Parts have the
     same weights in all of them, so that the list is in the order of scores.
@@ -84,7 +84,7 @@ def joined(source: str, parts: Sequence[Sequence[Translation]], write: Write) ->
 
 
 def _together(parts: Sequence[Translation], weights: Sequence[int]) -> Translation:
-    """What the translations of several parts say of their text: everything in a row, and means."""
+    """The translation of a text of several parts, but for its text: tuples are concatenated, numbers are means."""
     known = [
         (part.confidence, weight) for part, weight in zip(parts, weights, strict=True) if part.confidence is not None
     ]

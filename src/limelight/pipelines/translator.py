@@ -81,14 +81,14 @@ class Translator(Codec):
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
         the model permits, with its number.
         """
-        one = isinstance(texts, str)
-        if one and not isinstance(prefix, str | None):
+        is_single = isinstance(texts, str)
+        if is_single and not isinstance(prefix, str | None):
             raise UserError("one text takes one prefix: also give it as a string")
         several = [texts] if isinstance(texts, str) else listed(texts)
-        prefixes = _one_for_each([prefix] if one and isinstance(prefix, str) else prefix, several)
+        prefixes = _one_for_each([prefix] if is_single and isinstance(prefix, str) else prefix, several)
         numbered = map(Text, several, range(1, len(several) + 1), prefixes)
         translations = self.run(self.jobs(numbered, self.options(**options)), batch_tokens)
-        return translations[0] if one else translations
+        return translations[0] if is_single else translations
 
     def translate_stream(
         self,
@@ -170,13 +170,13 @@ class Translator(Codec):
         """The translations of jobs, in their order. Raises the error of the first that has one."""
         kept = list[TextJob]()
 
-        def made() -> Iterator[TextJob]:
+        def checked_jobs() -> Iterator[TextJob]:
             for job in jobs:
                 kept.append(job)
                 self._result(job)
                 yield job
 
-        self.work(made(), batch_tokens)
+        self.work(checked_jobs(), batch_tokens)
         return [translation for job in kept if (translation := self._result(job)) is not None]
 
     def work(self, jobs: Iterable[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
@@ -246,10 +246,10 @@ class Translator(Codec):
         It shares the other weights, and is as fast as this one. Raises `UserError` as `inspection.heads.with_heads`
         does.
         """
-        made = copy.copy(self)
-        made._given = with_heads(self.model, keep_heads)
-        made._prepare()
-        return made
+        translator = copy.copy(self)
+        translator._given = with_heads(self.model, keep_heads)
+        translator._prepare()
+        return translator
 
     def align(
         self,

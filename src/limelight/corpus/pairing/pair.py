@@ -151,42 +151,35 @@ def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Dire
 
     Raises `UserError` if there is no document left, and for unknown or equal languages.
     """
-    read, failed = list[tuple[Files, list[list[Unit]]]](), list[str]()
+    documents, failed = list[tuple[Files, list[list[Unit]]]](), list[str]()
     for files in pairs:
         try:
-            read.append((files, [_units_of(path) for path in files]))
+            documents.append((files, [_units_of(path) for path in files]))
         except UserError as error:
             failed.append(str(error))
-    if not read:
+    if not documents:
         raise UserError("; ".join(failed[:3]))
-    sides = []
+    codes = []
     for side, option in enumerate(("--from", "--to")):
-        judged = [plain(unit) for _, units in read for unit in units[side]][:MAX_JUDGED]
-        sides.append(languages[side] or _language_of(read[0][0][side], judged, option))
-    if sides[0] == sides[1]:
+        judged = [plain(unit) for _, units in documents for unit in units[side]][:MAX_JUDGED]
+        codes.append(languages[side] or _language_of(documents[0][0][side], judged, option))
+    if codes[0] == codes[1]:
         raise UserError(
-            f"both sides are in the language {sides[0]!r}: give a translation, or --from LANG and --to LANG"
+            f"both sides are in the language {codes[0]!r}: give a translation, or --from LANG and --to LANG"
         )
-    texts = [Texts(files, *map(sentences_of, units, sides)) for files, units in read]
-    return Direction(*sides), texts, failed
+    texts = [Texts(files, *map(sentences_of, units, codes)) for files, units in documents]
+    return Direction(*codes), texts, failed
 
 
-def pair(
-    texts: Sequence[Texts], threshold: float, say: Say, translate: Translate | None, *, turned: bool = False
-) -> list[Result]:
-    """Align all documents. Pairs have a confidence of at least `threshold`.
-
-    Args:
-        translate: translations of source sentences; with `turned` of target sentences.
-    """
+def pair(texts: Sequence[Texts], threshold: float, say: Say, translate: Translate | None) -> list[Result]:
+    """Align all documents. Pairs have a confidence of at least `threshold`. `translate` translates source sentences."""
     documents = []
     for files in texts:
-        sides = (files.target, files.source) if turned else (files.source, files.target)
-        translations = translate([sentence.text for sentence in sides[0]]) if translate is not None else ()
-        documents.append(Document(*sides, translations))
+        translations = translate([sentence.text for sentence in files.source]) if translate is not None else ()
+        documents.append(Document(files.source, files.target, translations))
     results = []
     for files, beads in zip(texts, align(documents), strict=True):
-        of_files = [_result(files, bead, threshold, turned=turned) for bead in beads]
+        of_files = [_result(files, bead, threshold) for bead in beads]
         count, sizes = sum(not result.fault for result in of_files), (len(files.source), len(files.target))
         warning = "; warning: so few that these may be two different texts" * (count < FEW * max(min(sizes), 1))
         sentences = f"{sizes[0]:,} and {counted(sizes[1], 'sentence')}"
@@ -198,12 +191,9 @@ def pair(
 UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair, below the --threshold"
 
 
-def _result(texts: Texts, bead: Bead, threshold: float, *, turned: bool) -> Result:
-    begins, counts = (bead.source, bead.target), bead.kind
-    if turned:
-        begins, counts = begins[::-1], counts[::-1]
-    ours = texts.source[begins[0] : begins[0] + counts[0]]
-    theirs = texts.target[begins[1] : begins[1] + counts[1]]
+def _result(texts: Texts, bead: Bead, threshold: float) -> Result:
+    ours = texts.source[bead.source : bead.source + bead.kind[0]]
+    theirs = texts.target[bead.target : bead.target + bead.kind[1]]
     source, target = (" ".join(sentence.text for sentence in sentences) for sentences in (ours, theirs))
     file, line = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
     target_place = f"{texts.files[1]}:{theirs[0].line}" if theirs else ""
