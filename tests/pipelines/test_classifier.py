@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from limelight.errors import UserError
+from limelight.pipelines import encoders
 from tests.pipelines.helpers import LABELS, TEXTS, classifier
 
 
@@ -24,18 +25,20 @@ def test_the_label_is_the_most_probable_one(seed: int) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 100])
-def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int) -> None:
+def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoders, "CHUNK", chunk)
     found = classifier()
     expected = found.classify(TEXTS)
-    streamed = list(found.classify_stream(iter(TEXTS), chunk=chunk))
+    streamed = list(found.classify_stream(iter(TEXTS)))
     assert [each.text for each in streamed] == TEXTS
     for one, other in zip(streamed, expected, strict=True):
         assert one.probability == pytest.approx(other.probability, abs=1e-6)
 
 
-def test_what_cannot_be_done_is_told() -> None:
-    with pytest.raises(UserError, match="chunk must be at least 1 line, not 0"):
-        next(classifier().classify_stream(TEXTS, chunk=0))
+def test_what_cannot_be_done_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UserError, match="batch_tokens must be at least 1, not 0"):
+        classifier().classify(TEXTS, batch_tokens=0)
+    monkeypatch.setattr(encoders, "CHUNK", 2)
     short = classifier(positions="learned", max_positions=5)
     with pytest.raises(UserError, match="text 4 has 7 tokens with its end"):
-        list(short.classify_stream(["a", "cat", "dog", "a cat sees a cat"], chunk=2))
+        list(short.classify_stream(["a", "cat", "dog", "a cat sees a cat"]))

@@ -6,6 +6,7 @@ import torch
 
 from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
+from limelight.pipelines import encoders
 from limelight.pipelines.encoders import Reader
 from tests.pipelines.helpers import TEXTS, masked_model, tokenizer
 
@@ -25,9 +26,12 @@ def by_hand(reader: Reader[MaskedModel], text: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 40, 10_000])
-def test_a_vector_is_that_of_the_text_alone(batch_tokens: int, reader: Reader[MaskedModel], seed: int) -> None:
+def test_a_vector_is_that_of_the_text_alone(
+    batch_tokens: int, reader: Reader[MaskedModel], seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoders, "BATCH_TOKENS", batch_tokens)
     texts = [TEXTS[place] for place in torch.randperm(len(TEXTS)).tolist()] + ["", "cat"]
-    found = reader.vectors(texts, batch_tokens=batch_tokens)
+    found = reader.vectors(texts)
     assert (found.shape, found.dtype) == ((len(texts), 12), np.float32)
     for text, vector in zip(texts, found, strict=True):
         np.testing.assert_allclose(vector, by_hand(reader, text), atol=1e-5)
@@ -40,11 +44,6 @@ def test_the_model_is_left_as_it_was(reader: Reader[MaskedModel]) -> None:
     np.testing.assert_array_equal(first, again)
     assert reader.model.training
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_settings_out_of_bounds_are_refused(reader: Reader[MaskedModel]) -> None:
-    with pytest.raises(UserError, match="batch_tokens must be at least 1, not 0"):
-        reader.vectors(["cat"], batch_tokens=0)
 
 
 def test_a_text_longer_than_the_model_takes_is_named() -> None:

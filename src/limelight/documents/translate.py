@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -63,7 +62,8 @@ def translate_document(
     """
     _check_output(path, output)
     document = open_document(path, work.options)
-    with Parts(parts_of(output), {"key": _key(document, work)}, replace=True) as parts:
+    made = {"format": FORMAT, "made_of": made_of(work), "sha256": hashlib.sha256(document.data).hexdigest()}
+    with Parts(parts_of(output), made, replace=True) as parts:
         kept = _translated(document, work, parts)
         report = _report(document, kept)
         content = document.written([segment.text for segment in kept])
@@ -83,11 +83,6 @@ def _check_output(path: Path, output: Path) -> None:
         raise UserError(f"{output}: is the input; give -o another name")
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}")
-
-
-def _key(document: Document, work: Work) -> str:
-    """Identifies the document and settings of stored translations."""
-    return hashlib.sha256(json.dumps([FORMAT, made_of(work)]).encode() + document.data).hexdigest()
 
 
 def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:

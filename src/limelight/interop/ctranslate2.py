@@ -22,7 +22,7 @@ from limelight.errors import UserError
 from limelight.files import fill_file, require_new, writing
 from limelight.interop.ctranslate2_reader import ARGOS_MODEL, CONFIG, METADATA, MODEL
 from limelight.interop.folders import NOTHING_LEFT, exported_card, new_folder
-from limelight.interop.names import CTRANSLATE2, lacking, names_in, refuse, to_theirs
+from limelight.interop.names import CTRANSLATE2, NEVER, lacking, names_in, refuse, to_theirs
 from limelight.interop.vocabularies import refused_tokenizers, sentencepiece_of, write_sentencepiece
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 MAX_POSITIONS = 1024
 """Number of positions for a model with sinusoids; by default CTranslate2 truncates longer sources."""
-NEVER = -1e4
-"""Bias of the padding class, which is never predicted; representable in fp16."""
 
 _TAG = """
 This model translates in several directions (DIRECTIONS). Put the tag of the target language before the tokens of a
@@ -149,8 +147,12 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
     refuse(reasons, f"{stored.folder}: this model cannot be an Argos package")
     [(source, target)], [model] = directions, models
     metadata = {
-        **{"package_version": "1.0", "argos_version": "1.9.0"},
-        **{"from_code": source, "from_name": source, "to_code": target, "to_name": target},
+        "package_version": "1.0",
+        "argos_version": "1.9.0",
+        "from_code": source,
+        "from_name": source,
+        "to_code": target,
+        "to_name": target,
     }
     folder = f"translate-{source}_{target}-1_0"
     with tempfile.TemporaryDirectory() as temporary:

@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.config import Direction, TransformerConfig
+from limelight.config import TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
-from limelight.interop.folders import Imported, read_card
+from limelight.interop.folders import Imported, named_direction, read_card
 from limelight.interop.names import CTRANSLATE2, configured, names_in, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
@@ -48,7 +48,11 @@ _DEFAULTS = {"num_heads": 8.0, "pre_norm": 1.0, "activation": 0.0}
 _ROTARY = {"dim": 0, "interleave": 1, "base": 10_000}
 """Our rotary positions: of the whole head, in interleaved pairs."""
 _REFUSED = (
-    *("num_heads_kv", "head_dim", "queries_scale", "rotary_scaling_type", "scale_outputs"),
+    "num_heads_kv",
+    "head_dim",
+    "queries_scale",
+    "rotary_scaling_type",
+    "scale_outputs",
     "final_logit_softcapping",
 )
 """Settings of parts that our models do not have. Tensors of such parts are left over in the table of names."""
@@ -139,9 +143,8 @@ def read_argos(folder: Path) -> Imported:
         reasons.append(f"it has no {ARGOS_MODEL}; packages with a bpe.model are split by Moses' tokenizer")
     refuse(reasons, f"{folder / METADATA}: this package cannot be imported")
     imported = read_ctranslate2(folder / "model", folder)
-    languages = [values.get(name) for name in ("from_code", "to_code")]
-    named = all(isinstance(code, str) and code for code in languages)
-    return replace(imported, what="an Argos package", directions=(Direction(*map(str, languages)),) if named else ())
+    directions = named_direction(values.get("from_code"), values.get("to_code"))
+    return replace(imported, what="an Argos package", directions=directions)
 
 
 def _configuration(folder: Path, settings: Mapping[str, float]) -> dict[str, Any]:

@@ -142,6 +142,13 @@ class Imported:
     language_tokens: Literal["target", "both"] = "target"
 
 
+def named_direction(source: object, target: object) -> tuple[Direction, ...]:
+    """The direction that a file of settings names; none where one of both languages is missing."""
+    if not (isinstance(source, str) and isinstance(target, str) and source and target):
+        return ()
+    return (Direction(source, target),)
+
+
 def write_imported(imported: Imported, out: Path, origin: str) -> None:
     """Write a model folder.
 

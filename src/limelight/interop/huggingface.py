@@ -22,9 +22,10 @@ from limelight.config import Direction, TransformerConfig, has_tags
 from limelight.errors import UserError, shown
 from limelight.files import require_new
 from limelight.interop.files import read_json
-from limelight.interop.folders import Imported, exported_card, new_folder, read_card, write_json
+from limelight.interop.folders import Imported, exported_card, named_direction, new_folder, read_card, write_json
 from limelight.interop.names import (
     HUGGINGFACE,
+    NEVER,
     OUTPUT,
     SOURCE_EMBEDDING,
     configured,
@@ -55,8 +56,6 @@ from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE, 
 
 CONFIG, WEIGHTS, SETTINGS = "config.json", "model.safetensors", "tokenizer_config.json"
 VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
-NEVER = -1e4
-"""Added to the logits of classes that are never predicted: low enough for probability 0, representable in fp16."""
 MAX_POSITIONS = 512
 """Number of positions of an exported model, as in published ones; transformers computes the table on loading."""
 MAX_TABLE = 1 << 28
@@ -237,10 +236,7 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
     config = config.model_copy(update={"output_bias": True})
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
     settings = _tokenizer_settings(folder)
-    named = settings.get("source_lang"), settings.get("target_lang")
-    directions = (
-        (Direction(*map(str, named)),) if all(isinstance(language, str) and language for language in named) else ()
-    )
+    directions = named_direction(settings.get("source_lang"), settings.get("target_lang"))
     what = "a Marian model of transformers"
     return Imported(what, config, source, target, weights, where, directions, read_card(folder))
 

@@ -19,6 +19,8 @@ OUTPUT_BIAS = "output_bias"
 """Name in Limelight, where it is optional."""
 SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT = "encoder.embedding.weight", "decoder.embedding.weight", "output.weight"
 
+NEVER = -1e4
+"""Bias of a class that is never predicted, such as padding: low enough for probability 0, representable in fp16."""
 MAX_LISTED = 12
 """Maximum number of tensors in a message."""
 

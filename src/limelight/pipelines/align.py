@@ -80,7 +80,7 @@ class AttentionAligner:
         """
         known_direction = find_direction(self.directions, *(direction or ("", "")))
         forward = self._best_sources(pairs, known_direction)
-        turned = None if known_direction is None else Direction(known_direction.target, known_direction.source)
+        turned = None if known_direction is None else known_direction.reversed
         if not symmetrize or turned is None or turned not in self.directions:
             return [sorted((source, row) for row, source in enumerate(of_pair) if source >= 0) for of_pair in forward]
         backward = self._best_sources([(target, source) for source, target in pairs], turned)
@@ -93,12 +93,8 @@ class AttentionAligner:
         Returns the heads and their agreement from 0 to 1: of both directions, if the model has them, otherwise with
         erasure; see `inspection.word_alignment`. Raises `UserError` if no pair is usable, and as `align` does.
         """
-        turned = {
-            known_direction
-            for known_direction in self.directions
-            if Direction(known_direction.target, known_direction.source) in self.directions
-        }
-        both = [known_direction for known_direction in pairs if known_direction[1] in turned]
+        turned = {direction.reversed for direction in self.directions}.intersection(self.directions)
+        both = [pair for pair in pairs if pair[1] in turned]
         fitting = _spread(both or pairs, PAIRS_OF_BOTH if both else PAIRS_OF_ONE)
         ready = [self._tokenized([words], direction)[0] for words, direction in fitting]
         if not any(pair.source and pair.target for pair in ready):
@@ -108,9 +104,7 @@ class AttentionAligner:
             )
         weights = [word_weights(self.model, [pair])[0] for pair in ready]
         if both:
-            opposite = [
-                self._tokenized([words[::-1]], Direction(way.target, way.source)) for words, way in fitting if way
-            ]
+            opposite = [self._tokenized([words[::-1]], way.reversed) for words, way in fitting if way]
             backward = [word_weights(self.model, pairs)[0] for pairs in opposite]
             agreement = agreement_of_directions(weights, backward)
         else:

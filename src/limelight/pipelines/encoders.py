@@ -15,6 +15,7 @@ from limelight.inspection.maps import reader_map
 from limelight.models.interface import eval_mode, longest_sequence, require_room
 from limelight.models.transformer import halves
 from limelight.models.transformer.halves import EncoderOnly, MaskedModel, pool
+from limelight.pipelines.job import BLANK
 from limelight.storage.model import StoredModel
 from limelight.tokens import END, MASK, Tokenizer
 from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
@@ -22,6 +23,8 @@ from limelight.tokens.tokenizer import SPACE
 
 BATCH_TOKENS = 16384
 """Maximum size of a batch: texts * tokens of the longest."""
+CHUNK = 1000
+"""Lines of a stream that are read at a time."""
 
 ModelT = TypeVar("ModelT", bound=EncoderOnly)
 
@@ -32,15 +35,14 @@ class Reader(Generic[ModelT]):
     def __init__(self, model: ModelT, tokenizer: Tokenizer) -> None:
         self.model, self.tokenizer = model, tokenizer
 
-    def vectors(self, texts: Sequence[str], *, batch_tokens: int = BATCH_TOKENS) -> np.ndarray:
+    def vectors(self, texts: Sequence[str]) -> np.ndarray:
         """(texts, model) float32: a vector for each text, blank ones included: the mean over all its positions.
 
-        `batch_tokens` is the maximum size of a batch: texts * tokens of the longest. Raises `UserError` for a text
-        longer than the model permits, with its number.
+        Raises `UserError` for a text longer than the model permits, with its number.
         """
         vectors = np.zeros((len(texts), self.model.encoder.embedding.weight.shape[1]), dtype=np.float32)
         with eval_mode(self.model) as device:
-            for indices, batch in self._batches(texts, batch_tokens, first=1):
+            for indices, batch in self._batches(texts, BATCH_TOKENS, first=1):
                 ids, valid = batch.source.to(device), batch.source_valid.to(device)
                 vectors[indices] = pool(self.model.read(ids, valid), valid, "mean").float().cpu().numpy()
         return vectors
@@ -51,7 +53,7 @@ class Reader(Generic[ModelT]):
         Raises `UserError` for a blank text, and for one longer than the model permits.
         """
         if not text.strip():
-            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
+            raise UserError(BLANK)
         self._row(self.tokenizer.encode(text), "this text")
         return reader_map(self.model, self.tokenizer, text)
 
@@ -119,16 +121,14 @@ class Classifier(Reader[halves.Classifier]):
         ]
 
     def classify_stream(
-        self, lines: Iterable[str | None], *, batch_tokens: int = BATCH_TOKENS, chunk: int = 1000
+        self, lines: Iterable[str | None], *, batch_tokens: int = BATCH_TOKENS
     ) -> Iterator[Classification]:
-        """Classify any number of lines in bounded memory, `chunk` at a time. `None` marks a pause of the input: the
+        """Classify any number of lines in bounded memory, `CHUNK` at a time. `None` marks a pause of the input: the
         lines before it are classified immediately."""
-        if chunk < 1:
-            raise UserError(f"chunk must be at least 1 line, not {chunk}")
         first = 1
-        for chunk_of_lines in chunks(lines, chunk):
-            yield from self.classify(chunk_of_lines, batch_tokens=batch_tokens, first=first)
-            first += len(chunk_of_lines)
+        for chunk in chunks(lines, CHUNK):
+            yield from self.classify(chunk, batch_tokens=batch_tokens, first=first)
+            first += len(chunk)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
 from limelight.models.interface import eval_mode
 from limelight.models.transformer.model import Transformer
+from limelight.pipelines.job import BLANK
 from limelight.pipelines.translator import Translator
 from limelight.tokens import UNKNOWN, Tokenizer
 from limelight.tokens.tokenizer import is_control
@@ -90,7 +91,7 @@ class Explanation:
         languages: Any = {"source_lang": question.source_lang, "target_lang": question.target_lang}
         (part,) = translator.prepare([question.text], beam_size=question.beam_size, **languages)
         if part.request is None:
-            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
+            raise UserError(BLANK)
         self.tokenizers = translator.tokenizers_of(part.direction)
         prefix = (*question.prefix, *_forced(self.tokenizers.target, question.forced))
         self.source, self.target = part.request.source[:-1], question.target or ()

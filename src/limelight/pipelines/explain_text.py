@@ -65,9 +65,9 @@ def text_head(pipeline: TextGenerator | MaskFiller, text: str, options: Mapping[
 def text_attention(pipeline: TextGenerator | MaskFiller, text: str) -> AttentionMap:
     """`pipeline.attention(text)`. Also raises `UserError` for a text of more than `MAX_TOKENS` tokens."""
     if isinstance(pipeline, TextGenerator):
-        tokens = len(encode_text(pipeline.tokenizers.target, text))
+        ids = encode_text(pipeline.tokenizers.target, text)
     else:
-        tokens = len(pipeline.tokenizer.encode(text))
-    if tokens > MAX_TOKENS:
-        raise UserError(f"the text has {tokens} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
+        ids = pipeline.tokenizer.encode(text)
+    if len(ids) > MAX_TOKENS:
+        raise UserError(f"the text has {len(ids)} tokens, and at most {MAX_TOKENS} are explained: give a shorter one")
     return pipeline.attention(text)

@@ -18,6 +18,7 @@ from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.maps import text_map
 from limelight.models.interface import device_of, eval_mode, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
+from limelight.pipelines.job import BLANK
 from limelight.storage.model import StoredModel
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.text import decode_text, encode_text
@@ -173,9 +174,9 @@ class TextGenerator:
         stop: Sequence[str] = (),
     ) -> Iterator[Growth]:
         """Generate all samples in parallel, step by step; the last `Growth` of each has the whole text."""
-        if samples < 1 or max_tokens < 1:
-            name, value = ("samples", samples) if samples < 1 else ("max_tokens", max_tokens)
-            raise UserError(f"{name} must be at least 1, not {value}")
+        for name, value in (("samples", samples), ("max_tokens", max_tokens)):
+            if value < 1:
+                raise UserError(f"{name} must be at least 1, not {value}")
         if sampling is None and samples > 1:
             raise UserError(f"{samples} samples of greedy search would be equal: give `sampling`, or samples=1")
         if "" in stop:
@@ -190,7 +191,7 @@ class TextGenerator:
         """The attention map of `text`: `decoder_self`. Raises `UserError` for a blank text and for one longer than the
         learned positions."""
         if not text.strip():
-            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
+            raise UserError(BLANK)
         tokenizer = self.tokenizers.target
         return text_map(self.model, tokenizer, encode_text(tokenizer, text))
 

@@ -20,6 +20,9 @@ from limelight.decoding.request import Hypothesis, Request
 from limelight.formats.unit import Unit
 from limelight.text.protectors import Role
 
+BLANK = "the text is blank: there is nothing to attend to; give a sentence"
+"""The error of explanations and maps."""
+
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from limelight.text.spans import Span, find_misplaced
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
-T = TypeVar("T")
 Weights = npt.NDArray[np.float32]
 
 NEAR = 3.0
@@ -120,9 +119,9 @@ def _with_marks(
     return _inserted(items, numbers, best)
 
 
-def _inserted(items: Sequence[T], numbers: Sequence[int], positions: Sequence[int]) -> list[T | int]:
+def _inserted(items: Sequence[Any], numbers: Sequence[int], positions: Sequence[int]) -> list[Any]:
     """A sequence with numbers before the items at ascending positions."""
-    result: list[T | int] = [*items]
+    result = [*items]
     for number, position in reversed([*zip(numbers, positions, strict=True)]):
         result.insert(position, number)
     return result

@@ -132,9 +132,9 @@ def _requests_of(jobs: Iterable[AnyJob]) -> Iterator[tuple[AnyJob, Ask]]:
             yield from ((job, ask) for ask in asks)
 
 
-def engines_for(requests: int, device: torch.device | None, threads: int | None) -> int:
-    """The number of engines to use: one for a GPU, and one without `threads`."""
-    if threads is None or (device is not None and device.type != "cpu"):
+def engines_for(requests: int, device: torch.device | None, threads: int) -> int:
+    """The number of engines to use: one for a GPU."""
+    if device is not None and device.type != "cpu":
         return 1
     return max(1, min(threads, requests // SENTENCES_EACH, MAX_ENGINES))
 

@@ -129,31 +129,26 @@ class Sentence:
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None
         best = codec.finish(encoded, (yield encoded.request))
-        translations = [
-            replace(translation, source=text) for translation in (replace(best, alternatives=()), *best.alternatives)
+        return [
+            replace(translation, source=text, text=translation.text.upper() if capitals else translation.text)
+            for translation in (replace(best, alternatives=()), *best.alternatives)
         ]
-        return (
-            [replace(translation, text=translation.text.upper()) for translation in translations]
-            if capitals
-            else translations
-        )
 
     def _repaired(self, translations: Sequence[Translation]) -> list[Translation]:
         """The translations with their placeholders repaired; the first that lost none comes first."""
         source = self.source
         if not (self.part.marked or source.spans or source.terms):
             return list(translations)
-        warnings, repaired = (
-            tuple(name for name in translations[0].warnings if name != PLACEHOLDER_LOST),
-            list[Translation](),
-        )
+        warnings = tuple(name for name in translations[0].warnings if name != PLACEHOLDER_LOST)
+        repaired = list[Translation]()
         for translation in translations:
-            mended = replace(repair(self.codec, source, translation, self.part.direction), warnings=warnings)
-            repaired.append(replace(mended, unused=unused_targets(source.terms, mended.text)))
+            mended = repair(self.codec, source, translation, self.part.direction)
+            unused = unused_targets(source.terms, mended.text)
+            repaired.append(replace(mended, warnings=warnings, unused=unused))
         first = next(
-            (number for number, translation in enumerate(repaired) if not (translation.moved or translation.failed)), 0
+            (translation for translation in repaired if not (translation.moved or translation.failed)), repaired[0]
         )
-        return [repaired.pop(first), *repaired]
+        return [first, *(translation for translation in repaired if translation is not first)]
 
 
 def _through(draft: Translation, last: Translation, source: MarkedSentence, legs: Sequence[Direction]) -> Translation:

@@ -127,24 +127,23 @@ class _Work:
 
     def _planned(self, protectors: Sequence[Protector]) -> Plan:
         codec, text, options, content = self._codec, self._text, self._options, self._text.text
-        is_continued = bool(text.prefix)
-        if is_continued and not codec.fits(content):
+        if text.prefix and not codec.fits(content):
             raise UserError(
                 f"text {text.number} has more than {MAX_TOKENS} tokens, and with a prefix it is one sentence: split it"
             )
         if text.prefix and (count := len(codec.tokenizers.target.encode(text.prefix))) > MAX_TOKENS:
-            size = f"{count:,} tokens ({len(text.prefix):,} characters)"
             raise UserError(
-                f"prefix {text.number} has {size}, and at most {MAX_TOKENS} tokens are accepted: give a shorter one"
+                f"prefix {text.number} has {count:,} tokens, and at most {MAX_TOKENS} are accepted: shorten it"
             )
         if protectors:
             content, self._quotes = unescaped(content)
         glossary, language = None if text.prefix else options.glossary, names_of(self._direction)[0] or "en"
-        plan = plan_text(content, protectors, language, glossary, whole=is_continued or options.lines, fits=codec.fits)
-        marked = not plan.is_plain and any(
-            sentence is not None and has_marks(sentence.sent) for sentence in plan.sentences
+        plan = plan_text(
+            content, protectors, language, glossary, whole=bool(text.prefix) or options.lines, fits=codec.fits
         )
-        if marked and not codec.knows_marks:
+        if not (plan.is_plain or codec.knows_marks) and any(
+            sentence is not None and has_marks(sentence.sent) for sentence in plan.sentences
+        ):
             raise UserError("the vocabulary of this model has no placeholders (<ph0> ...): it cannot protect spans")
         return plan
 
@@ -176,11 +175,7 @@ class _Work:
         write = partial(self._written, self._plan, sentences)
         complete = joined(self._text.text, [translations for translations in sentences if translations], write)
         warnings = (f"{SOURCE_LANGUAGE}: {self._other}",) if self._other else ()
-        self.result = replace(
-            complete,
-            source_lang_confidence=self._sure,
-            warnings=(*warnings, *complete.warnings),
-        )
+        self.result = replace(complete, source_lang_confidence=self._sure, warnings=(*warnings, *complete.warnings))
 
     def _written(self, plan: Plan, sentences: Sequence[Translations], texts: Sequence[str]) -> tuple[str, list[str]]:
         """The text with the translations of those sentences that have one, and the spans that are not whole in it."""
@@ -201,12 +196,8 @@ class _Work:
         """The translations of several sentences, with their spans in place of the placeholders; none of one."""
         if self._plan is None or sum(map(bool, sentences)) < 2:
             return []
-        pairs = (
-            (source, translations)
-            for source, translations in zip(self._plan.sentences, sentences, strict=True)
-            if source and translations
-        )
-        return [_with_spans(source, translations) for source, translations in pairs]
+        pairs = zip(self._plan.sentences, sentences, strict=True)
+        return [_with_spans(source, translations) for source, translations in pairs if source and translations]
 
 
 def _with_spans(source: MarkedSentence, translations: Translations) -> Translation:

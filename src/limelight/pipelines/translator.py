@@ -26,7 +26,7 @@ from limelight.inspection.word_alignment import AlignmentHead
 from limelight.models.interface import eval_mode
 from limelight.pipelines.align import AttentionAligner, Links
 from limelight.pipelines.codec import Codec, Part, names_of, other_language
-from limelight.pipelines.job import Job, Result, Steps, Text
+from limelight.pipelines.job import BLANK, Job, Result, Steps, Text
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.text_job import TextJob, require_text
@@ -82,8 +82,6 @@ class Translator(Codec):
         the model permits, with its number.
         """
         is_single = isinstance(texts, str)
-        if is_single and not isinstance(prefix, str | None):
-            raise UserError("one text takes one prefix: also give it as a string")
         several = [texts] if isinstance(texts, str) else listed(texts)
         prefixes = _one_for_each([prefix] if is_single and isinstance(prefix, str) else prefix, several)
         numbered = map(Text, several, range(1, len(several) + 1), prefixes)
@@ -235,7 +233,7 @@ class Translator(Codec):
         require_text(text, "the text")
         (part,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
         if part.request is None:
-            raise UserError("the text is blank: there is nothing to attend to; give a sentence")
+            raise UserError(BLANK)
         tokenizers = self.tokenizers_of(part.direction)
         ids = self.decode([part.request])[0][0].ids if target is None else tokenizers.target.encode(target)
         return tokenizers, part.request.source[:-1], ids
