@@ -87,12 +87,12 @@ def test_a_sentence_at_each_snapshot_is_what_its_folder_says(service: Running, r
 
 def test_they_are_loaded_when_they_are_asked_for_and_few_at_a_time(runs: Path) -> None:
     found = Snapshots(runs / "run" / "best", "run")
-    assert found.loaded == []
+    assert not found.loaded
     for update in (1, 2, 3, 1, 4, 5):
         translator = found.at(update)
         assert translator.name == "run"
         assert len(found.loaded) <= MAX_LOADED
-    assert found.loaded == [1, 4, 5], "the ones that were asked for last"
+    assert list(found.loaded) == [1, 4, 5], "the ones that were asked for last"
     assert found.at(5) is translator
     with pytest.raises(UserError, match="no snapshot of update 9; there are 1, 2, 3, 4, 5"):
         found.at(9)

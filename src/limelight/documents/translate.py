@@ -17,6 +17,7 @@ from limelight.parts import Parts, parts_of
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import CODES
+from limelight.text.protectors import Role
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
@@ -88,23 +89,20 @@ def _check_output(path: Path, output: Path) -> None:
 def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
-    same = [_text_of(unit) for unit in units]
+    keys = [_key(unit) for unit in units]
     kept = [UnitTranslation(*row) for part in parts for row in part]
-    known = dict(zip(same, kept, strict=False))
+    known = dict(zip(keys, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
     for begin in range(len(kept), len(units), CHUNK):
         work.progress(document.name, begin, len(units))
         rows = slice(begin, begin + CHUNK)
-        new = {text: unit for text, unit in zip(same[rows], units[rows], strict=True) if text not in known}
-        texts = [
-            Text(unit.text, number, codes=tuple((code.role, code.name) for code in unit.codes))
-            for number, unit in enumerate(new.values(), start=begin + 1)
-        ]
+        new = dict.fromkeys(key for key in keys[rows] if key not in known)
+        texts = [Text(text, number, codes=codes) for number, (text, codes) in enumerate(new, start=begin + 1)]
         if texts:
             known |= zip(new, map(_kept, work.translate(texts, source)), strict=True)
-        new_ones = [known[text] for text in same[rows]]
-        parts.append(new_ones)
-        kept += new_ones
+        part = [known[key] for key in keys[rows]]
+        parts.append(part)
+        kept += part
     work.progress(document.name, len(units), len(units))
     return kept
 
@@ -122,8 +120,8 @@ def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
     return Report(1, len(kept), sum(bool(segment.moved) for segment in kept), notes)
 
 
-def _text_of(unit: Unit) -> tuple[object, ...]:
-    """All of a unit that its translation depends on: its text, and what its codes do in it."""
+def _key(unit: Unit) -> tuple[str, tuple[tuple[Role, str], ...]]:
+    """All of a unit that its translation depends on: its text, and the role and name of each code."""
     return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 

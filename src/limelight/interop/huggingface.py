@@ -237,8 +237,9 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
     settings = _tokenizer_settings(folder)
     directions = named_direction(settings.get("source_lang"), settings.get("target_lang"))
-    what = "a Marian model of transformers"
-    return Imported(what, config, source, target, weights, where, directions, read_card(folder))
+    return Imported(
+        "a Marian model of transformers", config, source, target, weights, where, directions, read_card(folder)
+    )
 
 
 def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
@@ -347,8 +348,8 @@ def read_m2m100(
     weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)
     pairs = product(*(_named(names) for names in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
-    what = "an M2M100 or NLLB model of transformers"
-    return Imported(what, config, side, side, weights, where, directions, read_card(folder), language_tokens="both")
+    name, card = "an M2M100 or NLLB model of transformers", read_card(folder)
+    return Imported(name, config, side, side, weights, where, directions, card, language_tokens="both")
 
 
 def _tokens(folder: Path, size: int) -> list[str]:

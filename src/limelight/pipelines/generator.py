@@ -7,8 +7,6 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, cast
 
-import torch
-
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -194,11 +192,6 @@ class TextGenerator:
             raise UserError(BLANK)
         tokenizer = self.tokenizers.target
         return text_map(self.model, tokenizer, encode_text(tokenizer, text))
-
-    @property
-    def device(self) -> torch.device:
-        """The device of the model."""
-        return device_of(self.model)
 
     def _write(self, drafts: Sequence["_Draft"], settings: SearchSettings) -> Iterator[Growth]:
         engine = Engine(self.searched, batch_tokens=BATCH_TOKENS)

@@ -122,8 +122,10 @@ class Options:
         addresses, and letters may differ from its input."""
         return is_between_languages(direction) if self.guards is None else self.guards
 
-    def default_protectors(self, direction: Direction | None) -> tuple[Protector, ...]:
-        """What is protected in a direction if nothing was asked for."""
+    def protected_in(self, direction: Direction | None) -> tuple[Protector, ...]:
+        """What is protected in a direction."""
+        if self.protectors is not None:
+            return self.protectors
         carries = is_between_languages(direction) if self.carries is None else self.carries
         return DEFAULT if carries else ()
 

@@ -32,32 +32,28 @@ class Snapshots:
         folder = Path(model)
         self.run = folder.parent if folder.name == BEST else folder
         self.name, self.device = name, device
-        self._loaded: OrderedDict[int, Translator] = OrderedDict()
+        self.loaded: OrderedDict[int, Translator] = OrderedDict()
+        """The loaded snapshots by their updates, at most `MAX_LOADED`, the most recently used last."""
 
     @property
     def updates(self) -> list[int]:
         """The updates of all snapshots, ascending. A run that is being trained adds further ones."""
         return list(find_snapshots(self.run))
 
-    @property
-    def loaded(self) -> list[int]:
-        """The updates of the loaded snapshots, at most `MAX_LOADED`, the most recently used last."""
-        return list(self._loaded)
-
     def at(self, update: int) -> Translator:
         """The translator of the snapshot of `update`. Raises `UserError` if it does not exist or cannot be read."""
-        if update in self._loaded:
-            self._loaded.move_to_end(update)
-            return self._loaded[update]
+        if update in self.loaded:
+            self.loaded.move_to_end(update)
+            return self.loaded[update]
         folder = find_snapshots(self.run).get(update)
         if folder is None:
             listed = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
             raise UserError(f"there is no snapshot of update {update}; there are {listed}")
-        while len(self._loaded) >= MAX_LOADED:
-            self._loaded.popitem(last=False)
-        self._loaded[update] = load_translator(folder, self.device)
-        self._loaded[update].name = self.name
-        return self._loaded[update]
+        while len(self.loaded) >= MAX_LOADED:
+            self.loaded.popitem(last=False)
+        self.loaded[update] = load_translator(folder, self.device)
+        self.loaded[update].name = self.name
+        return self.loaded[update]
 
     def described(self) -> dict[str, Any]:
         """`updates`, and `curve`: of each validation in the run's log its update, loss, BLEU and chrF if measured."""

@@ -53,11 +53,11 @@ class TextJob(Job[Translations, Translation]):
         """The steps of all sentences, once all texts are planned."""
         text, texts = self._text, [self._text]
         if text.units is not None:
-            codes = (tuple((code.role, code.name) for code in unit.codes) for unit in text.units)
-            numbered = enumerate(zip(text.units, codes, strict=True), start=text.number)
-            texts = [Text(unit.text, number, "", unit_codes) for number, (unit, unit_codes) in numbered]
-        for planned in texts:
-            self._works.append(_Work(codec, planned, options))
+            texts = [
+                Text(unit.text, number, codes=tuple((code.role, code.name) for code in unit.codes))
+                for number, unit in enumerate(text.units, start=text.number)
+            ]
+        self._works += [_Work(codec, text, options) for text in texts]
         for work in self._works:
             yield from work.steps()
 
@@ -99,8 +99,8 @@ class _Work:
         if options.checks(self._direction) and options.detected:
             self._other = other_language(codec.directions, codec.detector, bare, self._direction)
         same = unchanged(text.text, self._other, self._direction)
-        uses_memory = options.memory is not None and not text.prefix
-        self._memory = options.memory.of(*names_of(self._direction)) if uses_memory and options.memory else None
+        memory = None if text.prefix else options.memory
+        self._memory = memory.of(*names_of(self._direction)) if memory is not None else None
         match = self._memory.find(text.text) if self._memory and text.text.strip() else None
         if same is not None:
             self.result = same
@@ -116,13 +116,12 @@ class _Work:
 
     def _protectors(self) -> tuple[Protector, ...]:
         """What is carried through the translation: also numbers and signs where anything is."""
-        options, direction = self._options, self._direction
-        protected = options.default_protectors(direction) if options.protectors is None else options.protectors
+        glossary, protected = self._options.glossary, self._options.protected_in(self._direction)
         if not (protected and self._codec.knows_placeholders):
             return protected
-        carried = self._codec.carriers(direction)
-        if options.glossary is not None:
-            carried = tuple(outside(protector, options.glossary.find) for protector in carried)
+        carried = self._codec.carriers(self._direction)
+        if glossary is not None:
+            carried = tuple(outside(protector, glossary.find) for protector in carried)
         return (*protected, *carried)
 
     def _planned(self, protectors: Sequence[Protector]) -> Plan:
