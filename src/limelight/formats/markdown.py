@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
@@ -29,7 +29,6 @@ _LINES = re.compile(r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+")
 """Lines that CommonMark does not have: containers (`:::tip`) and definitions (`: text`)."""
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 """Characters that may be markup."""
-_CLOSING = re.compile(r"</([^\s/<>]+)\s*>")
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
 _LINE_MARK = re.compile(r"\n[ \t>]*")
 _BLOCK_MARK = re.compile(
@@ -202,14 +201,12 @@ def find_markup(text: str, environment: Mapping[str, Any]) -> list[Markup]:
 
 def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Markup]:
     """The markup with roles and the names of pairs."""
-    opened, closings = list[str](), defaultdict[str, list[int]](list)
-    for begin, end, _ in spans:
-        if closing := _CLOSING.fullmatch(text, begin, end):
-            closings[closing[1].lower()].append(end)
+    ends, opened = dict[str, int](), list[str]()
+    tags = {begin: _tag(text, begin, end, ends) for begin, end, kind in reversed(spans) if kind == "html_inline"}
     for begin, end, kind in spans:
         name, _, side = kind.rpartition("_")
         if kind == "html_inline":
-            yield _tag(text, begin, end, closings)
+            yield tags[begin]
         elif kind == "hardbreak":
             yield Markup(begin, end, "break", "br")
         elif side == "open":
@@ -221,18 +218,18 @@ def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Markup]:
             yield Markup(begin, end)
 
 
-def _tag(text: str, begin: int, end: int, closings: Mapping[str, list[int]]) -> Markup:
-    """A tag of HTML, or all of its element if that is not translated; `closings` are the ends of closing tags by
-    name."""
+def _tag(text: str, begin: int, end: int, ends: dict[str, int]) -> Markup:
+    """A tag of HTML, or all of its element if that is not translated. `ends` are the ends of the next closing tags by
+    name; a closing tag is added to them."""
     tag = next(scan_tags(text[begin:end], html=True), None)
     if tag is not None and tag.name == "br":
         return Markup(begin, end, "break", "br")
     if tag is None or tag.kind not in ("open", "close") or tag.name in VOID:
         return Markup(begin, end)
     if tag.kind == "open" and tag.is_opaque:
-        ends = closings.get(tag.name, [])
-        later = bisect_right(ends, end)
-        return Markup(begin, ends[later] if later < len(ends) else end)
+        return Markup(begin, ends.get(tag.name, end))
+    if tag.kind == "close":
+        ends[tag.name] = end
     return Markup(begin, end, "close" if tag.kind == "close" else "open", f"<{tag.name}")
 
 

@@ -18,7 +18,7 @@ import torch
 
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.inspection.heads import transformer_of
-from limelight.inspection.page_data import NAMES
+from limelight.inspection.page_data import NAMES, layers_of
 from limelight.inspection.probe import Attended, attentions_of, probe
 from limelight.models.interface import Seq2Seq, eval_mode
 
@@ -44,9 +44,8 @@ def contributions(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequenc
     modules, by_kind = attentions_of(transformer_of(model)), dict[str, Contributions]()
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
-        for kind, name in NAMES.items():
-            names = [attention for depth in range(len(modules)) if (attention := name.format(depth)) in modules]
-            layers = [_of_layer(modules[attention], seen.calls[attention][0]) for attention in names]
+        for kind in NAMES:
+            layers = [_of_layer(modules[name], seen.calls[name][0]) for name in layers_of(kind, modules)]
             if layers:
                 by_kind[kind] = Contributions(*map(np.stack, zip(*layers, strict=True)))
     return by_kind

@@ -6,7 +6,7 @@ Arrays are `{"dtype": "float32" | "uint8", "shape": [...], "data": base64 of lit
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -27,9 +27,7 @@ THUMBNAIL = 24
 """Maximum rows and columns of a thumbnail."""
 
 SIDES = {"cross": ("target", "source"), "encoder_self": ("source", "source"), "decoder_self": ("read", "read")}
-"""The sides whose tokens are the rows (queries) and the columns (keys)."""
-
-ORDER = ("cross", "encoder_self", "decoder_self")
+"""The sides whose tokens are the rows (queries) and the columns (keys), in the order of the page."""
 
 
 Off = Mapping[str, Sequence[int]]
@@ -37,6 +35,11 @@ Off = Mapping[str, Sequence[int]]
 
 NAMES = {"encoder_self": "encoder.{}.self", "decoder_self": "decoder.{}.self", "cross": "decoder.{}.cross"}
 """The name of the attention of a layer, by its kind."""
+
+
+def layers_of(kind: str, names: Collection[str]) -> list[str]:
+    """The names of the attentions of a kind, lowest layer first."""
+    return [name for depth in range(len(names)) if (name := NAMES[kind].format(depth)) in names]
 
 
 def page_document(
@@ -53,7 +56,7 @@ def page_document(
     server. `needed` is for the role `aligns`, see `head_roles`. The mean is over the heads that are not `off`,
     zero where there are none. `roles` are the roles of the model's heads over a corpus.
     """
-    kinds = [name for name in ORDER if name in attention.kinds]
+    kinds = [name for name in SIDES if name in attention.kinds]
     document: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -124,14 +127,12 @@ def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[st
 
 def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
     """For each layer and head of a kind `{"role", "value", "deviation", "text"}`."""
-    names = (NAMES[kind].format(layer) for layer in range(len(roles.attentions)))
     return [
         [
             asdict(role) | {"text": f"{TEXTS[role.role]} {role.value:.2f} ± {role.deviation:.2f}"}
             for role in roles.attentions[name]
         ]
-        for name in names
-        if name in roles.attentions
+        for name in layers_of(kind, roles.attentions)
     ]
 
 

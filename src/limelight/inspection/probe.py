@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from limelight.attention.attend import Attend, ScoreFunction, attend
 from limelight.errors import UserError
-from limelight.inspection.page_data import NAMES
+from limelight.inspection.page_data import layers_of
 from limelight.models.transformer.model import Stack
 from limelight.shapes import Bool, Float
 
@@ -67,10 +67,9 @@ class Seen:
         return {name: torch.cat([heads_first(call.weights) for call in calls], 2) for name, calls in called.items()}
 
     def layers(self, kind: str) -> list[Float[Tensor, "batch heads query key"]]:
-        """The weights of a kind of attention (`NAMES`), lowest layer first; none if the model has no such attention."""
+        """The weights of a kind of attention, lowest layer first; none if the model has no such attention."""
         weights = self.weights
-        names = [NAMES[kind].format(depth) for depth in range(len(self.calls))]
-        return [weights[name] for name in names if name in weights]
+        return [weights[name] for name in layers_of(kind, weights)]
 
     def stack(self, side: str) -> list[Tensor]:
         """The states of `encoder` or `decoder`, the embeddings first."""

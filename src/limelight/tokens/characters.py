@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
@@ -97,9 +97,7 @@ def train_characters(
     Raises:
         UserError: there is no text, or the size leaves no room for characters.
     """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(text)
+    counts = Counter(chain.from_iterable(texts))
     for code in range(0xD800, 0xE000):  # lone surrogates, which cannot be encoded
         counts.pop(chr(code), None)
     if all(map(str.isspace, counts)):

@@ -1,4 +1,5 @@
-"""The folder of a tokenizer: the model file in its library's own format, and `tokenizer.yaml`, which describes it.
+"""Tokenizers of files. Their folder has the model file in its library's own format, and `tokenizer.yaml`, which
+describes it.
 
 Neither is executable, and both are validated: file sizes are bounded, no file name is taken from a file's content, and
 the SHA-256 of the model file must match the description.
@@ -9,13 +10,14 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError, shown
-from limelight.tokens.tokenizer import MAX_PIECES, Pieces
+from limelight.tokens.tokenizer import END_PIECE, MAX_PIECES, PADDING_PIECE, byte_of, group_words, require_ids
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 METADATA_NAME = "tokenizer.yaml"
@@ -45,14 +47,29 @@ class Description(BaseModel):
     sha256: str
 
 
-class FileTokenizer(Pieces, ABC):
-    """Base class of tokenizers whose model is the content of a file."""
+class FileTokenizer(ABC):
+    """Base class of tokenizers whose model is the content of a file; their tokens are 0, 1, ..., and padding after the
+    last one."""
 
     def __init__(self, kind: str, model: bytes, pieces: Sequence[str], reserved: Sequence[str]) -> None:
-        super().__init__(pieces, reserved)
+        """Set the tokens without padding, and the reserved tokens.
+
+        Raises:
+            UserError: a reserved token is not among the tokens.
+        """
         self.kind = kind
         self.model = model
         """The content of the model file."""
+        missing = sorted(set(reserved) - set(pieces))
+        if missing:
+            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
+        self._pieces = [*pieces, PADDING_PIECE]
+        self.reserved = tuple(reserved)
+        """Tokens that are never split."""
+        alone = {*reserved, END_PIECE, PADDING_PIECE}
+        self._alone = [piece in alone for piece in self._pieces]
+        self._bytes = {number: byte for number, piece in enumerate(self._pieces) if (byte := byte_of(piece)) >= b"\x80"}
+        """The bytes of characters with several bytes, by their ids."""
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
@@ -70,10 +87,56 @@ class FileTokenizer(Pieces, ABC):
             )
         return self.encode_batch(texts)
 
+    def reserved_id(self, piece: str) -> int:
+        """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""
+        if piece not in self.reserved:
+            raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
+        return self._pieces.index(piece)
+
+    @property
+    def size(self) -> int:
+        return len(self._pieces)
+
+    def whole_characters(self, ids: Sequence[int]) -> list[int]:
+        """The ids without incomplete byte sequences, as at the end of truncated text."""
+        if self._bytes.keys().isdisjoint(ids):
+            return [int(number) for number in ids]
+        kept = list[int]()
+        for is_byte, run in groupby(map(int, ids), self._bytes.__contains__):
+            numbers = list(run)
+            kept += _in_characters(numbers, [self._bytes[number] for number in numbers]) if is_byte else numbers
+        return kept
+
+    @property
+    def padding(self) -> int:
+        return len(self._pieces) - 1
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """A readable token for each id; bytes are shown as `<0xE2>`."""
+        require_ids(ids, self.size)
+        return [self._pieces[number] for number in ids]
+
+    def word_of(self, ids: Sequence[int]) -> list[int]:
+        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
+
     def save(self, folder: Path) -> None:
         """Write the model file and `tokenizer.yaml` into `folder`."""
         kind = self.kind.partition(" ")[0]  # of `listed (unigram)`
         write_stored(folder, kind, self.padding, self.reserved, self.model)
+
+
+def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
+    """The ids whose bytes are part of a complete character."""
+    kept, position = list[int](), 0
+    while position < len(ids):
+        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[position : position + size]))), 0)
+        kept += ids[position : position + length]
+        position += length or 1
+    return kept
+
+
+def _is_character(data: bytes) -> bool:
+    return len(data.decode(errors="ignore").encode()) == len(data)
 
 
 def write_stored(folder: Path, kind: str, pieces: int, reserved: Sequence[str], model: bytes) -> None:

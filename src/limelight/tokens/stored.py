@@ -29,9 +29,8 @@ class Tokenizers(NamedTuple):
     @property
     def one_vocabulary(self) -> bool:
         """Whether each id stands for the same token on both sides, even if they segment texts differently."""
-        if self.source is self.target or self.source.size != self.target.size:
-            return self.source is self.target
-        return self.source.pieces(range(self.source.size)) == self.target.pieces(range(self.target.size))
+        source, target = (tokenizer.pieces(range(tokenizer.size)) for tokenizer in self)
+        return source == target
 
 
 def train_tokenizer(
@@ -159,11 +158,6 @@ class TaggedTokenizer:
     @property
     def padding(self) -> int:
         return self.tokenizer.padding
-
-    @property
-    def reserved(self) -> tuple[str, ...]:
-        """Tokens that are never split."""
-        return tuple(getattr(self.tokenizer, "reserved", ()))
 
     def reserved_id(self, piece: str) -> int:
         return self.tokenizer.reserved_id(piece)

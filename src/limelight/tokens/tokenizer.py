@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from itertools import groupby, takewhile
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from limelight.errors import UserError, shown
+from limelight.errors import UserError
 from limelight.text.marking import MARK_COUNT
 from limelight.text.words import is_unspaced
 
@@ -29,10 +29,8 @@ SPACE = "\u2581"
 """The mark of a space inside tokens; words begin with it."""
 
 PLACEHOLDERS = tuple(f"<ph{number}>" for number in range(MARK_COUNT))
-"""Tokens for spans that a translation must not change: tags, variables, URLs. The last two annotate terms."""
-
-TERM_BEGIN_PIECE, TERM_END_PIECE = PLACEHOLDERS[30:]
-"""They enclose the target form of a term after the source word: `cat <ph30> Katze <ph31>`."""
+"""Tokens for spans that a translation must not change: tags, variables, URLs. The last two enclose the target form of
+a term after the source word: `cat <ph30> Katze <ph31>`."""
 
 BACK_TRANSLATED = "<bt>"
 """Precedes a source that is a machine translation of its target (Caswell et al. 2019). Only in vocabularies of runs
@@ -200,78 +198,11 @@ def byte_of(piece: str) -> bytes:
     return bytes.fromhex(match[1]) if match else b""
 
 
-def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
-    """The ids whose bytes are part of a complete character."""
-    kept, position = list[int](), 0
-    while position < len(ids):
-        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[position : position + size]))), 0)
-        kept += ids[position : position + length]
-        position += length or 1
-    return kept
-
-
-def _is_character(data: bytes) -> bool:
-    return len(data.decode(errors="ignore").encode()) == len(data)
-
-
 def require_ids(ids: Sequence[int], size: int) -> None:
     """Raise `ValueError` for an id outside the vocabulary, probably from another tokenizer."""
     if len(ids) and not 0 <= min(ids) <= max(ids) < size:
         identifier = next(candidate for candidate in ids if not 0 <= candidate < size)
         raise ValueError(f"id {identifier} is not in this vocabulary of {size} ids")
-
-
-class Pieces:
-    """Base class of tokenizers with tokens 0, 1, ..., and padding after the last one."""
-
-    def __init__(self, pieces: Sequence[str], reserved: Sequence[str]) -> None:
-        """Set the tokens without padding, and the reserved tokens.
-
-        Raises:
-            UserError: a reserved token is not among the tokens.
-        """
-        missing = sorted(set(reserved) - set(pieces))
-        if missing:
-            raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
-        self._pieces = [*pieces, PADDING_PIECE]
-        self.reserved = tuple(reserved)
-        """Tokens that are never split."""
-        alone = {*reserved, END_PIECE, PADDING_PIECE}
-        self._alone = [piece in alone for piece in self._pieces]
-        self._bytes = {number: byte for number, piece in enumerate(self._pieces) if (byte := byte_of(piece)) >= b"\x80"}
-        """The bytes of characters with several bytes, by their ids."""
-
-    def reserved_id(self, piece: str) -> int:
-        """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""
-        if piece not in self.reserved:
-            raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
-        return self._pieces.index(piece)
-
-    @property
-    def size(self) -> int:
-        return len(self._pieces)
-
-    def whole_characters(self, ids: Sequence[int]) -> list[int]:
-        """The ids without incomplete byte sequences, as at the end of truncated text."""
-        if self._bytes.keys().isdisjoint(ids):
-            return [int(number) for number in ids]
-        kept = list[int]()
-        for is_byte, run in groupby(map(int, ids), self._bytes.__contains__):
-            numbers = list(run)
-            kept += _in_characters(numbers, [self._bytes[number] for number in numbers]) if is_byte else numbers
-        return kept
-
-    @property
-    def padding(self) -> int:
-        return len(self._pieces) - 1
-
-    def pieces(self, ids: Sequence[int]) -> list[str]:
-        """A readable token for each id; bytes are shown as `<0xE2>`."""
-        require_ids(ids, self.size)
-        return [self._pieces[number] for number in ids]
-
-    def word_of(self, ids: Sequence[int]) -> list[int]:
-        return group_words(self.pieces(ids), [self._alone[number] for number in ids])
 
 
 def require_count(count: int) -> None:

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from limelight.errors import UserError
 from limelight.text.kept_signs import ASCII, SIGNS
@@ -44,9 +45,7 @@ def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
 
 def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
     """Number of the most frequent characters that make up a fraction `coverage` of the text."""
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence)
+    counts = Counter(chain.from_iterable(sentences))
     left = coverage * counts.total()
     for number, (_, count) in enumerate(counts.most_common()):
         if left <= 0:
@@ -62,9 +61,7 @@ def required_characters(sentences: Iterable[str], size: int) -> str:
     to `MAX_SHARE` of the vocabulary; and printable ASCII, unless its characters that the text lacks are more
     than `MAX_UNSEEN` of the vocabulary.
     """
-    counts: Counter[str] = Counter()
-    for sentence in sentences:
-        counts.update(sentence)
+    counts = Counter(chain.from_iterable(sentences))
     signs = set(SIGNS)
     seen = (
         character
