@@ -1,14 +1,12 @@
 /** What was changed of a translation, in words: whoever gets a picture, a file or a link has to see it. */
 
+import { textOf } from "./sentences.js";
+
 /** `[what was changed, what the translation is without it]`; null for one that was not changed. */
 export function changesOf({ translation, sides, before }) {
   if (!translation) return null;
   const { prefix, off } = translation;
-  const said = sides.target.tokens
-    .slice(0, prefix.length)
-    .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text)
-    .join("")
-    .trim();
+  const said = textOf(sides.target.tokens.slice(0, prefix.length));
   const changes = [
     ...(prefix.length ? [`the beginning “${said}” was forced`] : []),
     ...Object.entries(off)

@@ -21,6 +21,16 @@ export function directionOf(labels) {
 /** A token as a short name. */
 export const plain = ({ role, text }) => ({ end: "end", start: "start" })[role] ?? text;
 
+const BYTES = /(?:<0x[0-9A-F]{2}>)+/g;
+
+/** The text of tokens one after the other; bytes are read as characters. */
+export function textOf(tokens) {
+  const decoded = (spelled) =>
+    new TextDecoder().decode(Uint8Array.from(spelled.match(/[0-9A-F]{2}/g), (byte) => Number.parseInt(byte, 16)));
+  const text = tokens.map(({ piece }) => piece).join("");
+  return text.replace(BYTES, decoded).replaceAll("▁", " ").trim();
+}
+
 /** How a token is spoken of. */
 export function spoken(label) {
   if (label.role === "end") return "the end token";

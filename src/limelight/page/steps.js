@@ -3,6 +3,7 @@
 import { bar, button, element, field, fill, keepFocus, panel, slider } from "./dom.js";
 import { createLookUp } from "./lookup.js";
 import { CUTS, createSampling, cut } from "./sampling.js";
+import { textOf } from "./sentences.js";
 import { kindShown, wordsOf } from "./shown.js";
 
 /** The view as an element. */
@@ -67,11 +68,9 @@ function draw({ context, place, so_far, list, note, own, sampling }, left) {
   const { chosen, rank, candidates } = steps[step];
   const name = chosen.role === "end" ? "the end token" : `“${chosen.text}”`;
   place.setAttribute("aria-valuetext", `Step ${step} of ${steps.length - 1}: ${name}`);
-  const before = sides.target.tokens
-    .slice(0, step)
-    .map((token) => (token.piece.startsWith("▁") ? " " : "") + token.text);
+  const before = textOf(sides.target.tokens.slice(0, step));
   const now = element("strong", chosen.role === "end" ? "∎" : chosen.text);
-  fill(so_far, before.join("").trim() || "At the beginning:", " ", now);
+  fill(so_far, before || "At the beginning:", " ", now);
   const shown = candidates.some((each) => each.id === chosen.id) ? candidates : [...candidates, chosen];
   const force = (id) => () => context.ask({ prefix: [...translation.ids.slice(0, step), id] });
   const one = ({ id, role, begins, text, probability }) => {
