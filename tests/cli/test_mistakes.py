@@ -99,7 +99,7 @@ MISTAKES = """
     translate --model {trained} --to fr --text x | this model does not translate to fr; its directions are: en-lumi
     translate --model {trained} --workers 2 a b | 2 inputs and -o (none): many files need inputs
     translate --model {trained} . . -o s3://bucket/out | -o s3://bucket/out: many files need inputs
-    translate --model {trained} --n-best 2 --workers 2 a.md -o b.md | --workers 2 and --n-best 2: this is for lines
+    translate --model {trained} --n-best 2 --lines {corpus} -o out | --lines and --n-best 2: this is for lines
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
     translate --model {trained} --workers 2 . gone -o out | gone: there is no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing

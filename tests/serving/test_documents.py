@@ -242,14 +242,14 @@ HOSTILE = {
 def test_hostile_files_get_an_error_that_says_why(service: Running, name: str) -> None:
     content, file, status, says = HOSTILE[name]
     path = path_of([*HOSTILE].index(name))
-    before = len(service.service.uploads)
+    before = len(service.service.uploads._documents)
     answer = send(service, content, file, path)
     message = answer.value["message" if path == "/v2/document" else "error"]
     assert answer.status in (status, 400), message
     assert answer.status < 500
     assert says in message
     assert "Traceback" not in message
-    assert len(service.service.uploads) <= before
+    assert len(service.service.uploads._documents) <= before
     wait_until(lambda: not children())
 
 
@@ -311,10 +311,10 @@ def test_a_document_that_is_cancelled_leaves_its_place(begun: bool, monkeypatch:
         with closing(http.client.HTTPConnection("127.0.0.1", service.port)) as leaving:
             leaving.request("POST", "/translate_file", body, header)
             wait_until(lambda: (pool.waiting, pool.decoding) == ((0, 2) if begun else (2, 0)))
-            assert len(service.service.uploads) == 2
+            assert len(service.service.uploads._documents) == 2
         document = service.service.uploads._documents[identity]
         service.loop.call_soon_threadsafe(service.service.uploads.forget, document)
-        wait_until(lambda: len(service.service.uploads) == pool.waiting == pool.decoding == 0)
+        wait_until(lambda: len(service.service.uploads._documents) == pool.waiting == pool.decoding == 0)
         wait_until(
             lambda: service.counts() == {"accepted": 1, "rejected": 0, "canceled": 1, "failed": 0, "in_progress": 0}
         )
@@ -386,7 +386,7 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
         store.close()
         monkeypatch.setattr(uploads, "KEPT_SECONDS", 0.0)
         store.begin(store.add("a", "", 1), work())
-        while len(store):  # the bound is the time of the test
+        while store._documents:  # the bound is the time of the test
             await asyncio.sleep(0.01)
 
     asyncio.run(main())
@@ -423,7 +423,7 @@ def test_what_cannot_be_finished_in_time_is_told(monkeypatch: pytest.MonkeyPatch
         ]
         for thread in asked:
             thread.start()
-        wait_until(lambda: len(started.service.uploads) == 2 and started.counts()["in_progress"] == 2)
+        wait_until(lambda: len(started.service.uploads._documents) == 2 and started.counts()["in_progress"] == 2)
         wait_until(lambda: all(each.work for each in started.service.uploads._documents.values()))
         draining(started, 0.05).result(30)
         for thread in asked:

@@ -15,9 +15,9 @@ from limelight.cli.corpora import corpora
 from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
-from limelight.cli.outcome import command, note, wrote
+from limelight.cli.outcome import command, wrote
 from limelight.cli.output import can_show, lines_to, show
-from limelight.errors import UserError, shown
+from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.inspection import AttentionMap
@@ -126,13 +126,6 @@ def attention(
         else:
             seen = translator.attention(sentence, target=target, beam_size=beam, **languages)
             view.present(replace(seen, model=seen.model or folders[0]), "cross", output)
-            if target is None:
-                text = translator.translate(sentence, beam_size=beam, **languages).text
-                if text != seen.target_text:
-                    note(
-                        f"`translate` prints {shown(text, 80)!r}: it reads sentences one by one, with placeholders for "
-                        "what it carries; these weights are of the text as it is"
-                    )
     if output is not None:
         wrote(output)
 

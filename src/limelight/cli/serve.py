@@ -109,7 +109,6 @@ def serve(
         cors=tuple(cors or ()),
         proxies=trust_proxy,
         drain_seconds=drain_seconds,
-        quiet=quiet,
     )
     log = Log(quiet=quiet)
     log_warnings(log)

@@ -75,11 +75,11 @@ class App:
 
     def _route_of(self, method: str, path: str) -> Route:
         """The route of a request; for an unknown path or method one that refuses."""
-        fitting = {route.method: route for route in self._routes if route.pattern.fullmatch(path)}
-        if (route := fitting.get("GET" if method == "HEAD" else method)) is not None:
+        by_method = {route.method: route for route in self._routes if route.pattern.fullmatch(path)}
+        if (route := by_method.get("GET" if method == "HEAD" else method)) is not None:
             return route
         refusal = Refusal(404, "not_found", "there is nothing at this path")
-        if allowed := ", ".join(sorted(fitting)):
+        if allowed := ", ".join(sorted(by_method)):
             refusal = Refusal(405, "method_not_allowed", f"this path takes {allowed}", headers={"Allow": allowed})
 
         async def refuse(call: Call) -> None:

@@ -121,7 +121,3 @@ class Api:
     def post(self, path: str, **more: Any) -> Callable[[Handler], Handler]:
         """See `route`."""
         return self.route("POST", path, **more)
-
-    def delete(self, path: str) -> Callable[[Handler], Handler]:
-        """See `route`; the answer is empty."""
-        return self.route("DELETE", path, status=204)

@@ -81,8 +81,8 @@ class Catalog:
         """The directions of all models, each once; then the pairs that a model translates through a third language.
         Raises `Refusal` as `require_known` does."""
         self.require_known()
-        several = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
-        return tuple(dict.fromkeys(direction for of_model in several for direction in of_model))
+        by_model = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
+        return tuple(dict.fromkeys(direction for directions in by_model for direction in directions))
 
     def require_known(self) -> None:
         """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""

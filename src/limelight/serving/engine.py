@@ -41,8 +41,6 @@ from limelight.tokens.marked import knows_marks
 
 AS_JSON = TypeAdapter[Any](Any, config=ConfigDict(ser_json_inf_nan="null"))
 """Makes values of JSON; a number that JSON does not have becomes null."""
-DETECTED = 1000
-"""Characters of a text from which its language is detected."""
 MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
@@ -89,10 +87,10 @@ class Engine:
         """Report the result of a task."""
         self.send(Report(task, "done", AS_JSON.dump_python(value, mode="json")))
 
-    def guarded(self, task: int, work: Callable[..., None], *given: Any) -> None:
+    def guarded(self, task: int, work: Callable[..., None], *arguments: Any) -> None:
         """Do some work for a task, in any thread; an error ends it."""
         try:
-            work(*given)
+            work(*arguments)
         except Exception as error:
             self.give(Task(task, "cancel"))
             if isinstance(error, FormatError):
@@ -183,31 +181,31 @@ class TranslationEngine(Engine):
         self._requests.pop(task, None)
         self._scheduler.cancel(task)
 
-    def _do(self, task: Task, work: Callable[..., None], *given: Any) -> None:
+    def _do(self, task: Task, work: Callable[..., None], *arguments: Any) -> None:
         """Do some work of a task: of a long one in a thread, so that others do not wait."""
         if _is_long(task):
-            self._aside.submit(self.guarded, task.id, work, *given)
+            self._aside.submit(self.guarded, task.id, work, *arguments)
         else:
-            self.guarded(task.id, work, *given)
+            self.guarded(task.id, work, *arguments)
 
     def step(self) -> None:
-        one = self._translator
-        if one.awaits_loops:  # until they are compiled, it searches without them
-            one.refresh()
-        if self._engine.model is not one.searched:
-            self._engine.change_form(one.searched, one.short)
+        translator = self._translator
+        if translator.awaits_loops:  # until they are compiled, it searches without them
+            translator.refresh()
+        if self._engine.model is not translator.searched:
+            self._engine.change_form(translator.searched, translator.short)
         ended = self._scheduler.step()
         for request in list(self._requests.values()):
             if request.task.stream:
                 self._show(request)
-        for each in ended:
-            self.guarded(each.number, self._ended, each)
+        for job_ended in ended:
+            self.guarded(job_ended.number, self._ended, job_ended)
 
     # ---- translation
 
     def _plan(self, request: Request) -> None:
         """Make the jobs of a request, unless it was canceled meanwhile."""
-        task, one = request.task, self._translator
+        task, translator = request.task, self._translator
         if task.id not in self._requests:
             return
         options = dict(task.options)
@@ -218,12 +216,14 @@ class TranslationEngine(Engine):
             texts.append(Text(text, number, prefix, tuple(map(tuple, coded)), units))
             number += 1 if units is None else len(units)
         if tags is not None or codes:
-            options.setdefault("protect", knows_marks(one.tokenizers.source) and knows_marks(one.tokenizers.target))
+            options.setdefault(
+                "protect", knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
+            )
         if (sampling := options.pop("sampling", None)) is not None:
             options["sampling"] = Sampling(**sampling)
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
-        request.jobs = list(one.jobs(texts, one.options(**options)))
+        request.jobs = list(translator.jobs(texts, translator.options(**options)))
         self.give(Task(task.id, PLANNED))
 
     def _ended(self, ended: Ended) -> None:
@@ -241,17 +241,17 @@ class TranslationEngine(Engine):
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""
-        for place, job in enumerate(request.jobs):
-            before = request.shown.get(place, 0)
-            if before is None or job.error or not (job.done or (job.count - before) * GROWTH > before):
+        for index, job in enumerate(request.jobs):
+            shown = request.shown.get(index, 0)
+            if shown is None or job.error or not (job.done or (job.count - shown) * GROWTH > shown):
                 continue
-            request.shown[place] = None if job.done else job.count
-            self._do(request.task, self._partial, request, place, job.found)
+            request.shown[index] = None if job.done else job.count
+            self._do(request.task, self._partial, request, index, job.found)
 
-    def _partial(self, request: Request, place: int, found: Sequence[Translations]) -> None:
-        job = request.jobs[place]
-        text = job.result.text if job.result is not None else job.beginning(found)
-        self.send(Report(request.task.id, "partial", [place, text]))
+    def _partial(self, request: Request, index: int, translations: Sequence[Translations]) -> None:
+        job = request.jobs[index]
+        text = job.result.text if job.result is not None else job.beginning(translations)
+        self.send(Report(request.task.id, "partial", [index, text]))
 
     # ---- glossaries and memories
 
@@ -265,11 +265,11 @@ class TranslationEngine(Engine):
     def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemory:
         """The memories of a client, and the memory of the service. One that was deleted meanwhile is left out."""
         opened = list[TranslationMemory]()
-        for name, *place in named:
+        for name, *opening in named:
             with suppress(UserError, OSError):
-                opened.append(_opened_memory(*place, name=name))
-        every = opened if self._memory is None else [*opened, self._memory]
-        return TranslationMemory(index for memory in every for index in memory.indexes)
+                opened.append(_opened_memory(*opening, name=name))
+        memories = opened if self._memory is None else [*opened, self._memory]
+        return TranslationMemory(index for memory in memories for index in memory.indexes)
 
     # ---- languages and explanations
 
@@ -279,20 +279,20 @@ class TranslationEngine(Engine):
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first: the languages of the model, and one that it does not know
         if the text is clearly in that."""
-        text, directions = text[:DETECTED], self._translator.directions
+        directions = self._translator.directions
         known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
         if self._detector is not None:
             known = self._detector.probabilities(text)
-        other, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
-        found = {other: sure} if other else {}
+        foreign, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
+        found = {foreign: sure} if foreign else {}
         return found | {code: likely * (1 - sure) for code, likely in known.items()}
 
     def _explain(self, task: Task) -> None:
         if task.kind == "snapshots":
             known = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
             return self.done(task.id, known)
-        one = self._snapshot(task.options.get("snapshot"))
-        return self.done(task.id, answer(task.kind, one, task.texts[0], task.options))
+        translator = self._snapshot(task.options.get("snapshot"))
+        return self.done(task.id, answer(task.kind, translator, task.texts[0], task.options))
 
     def _snapshot(self, update: int | None) -> Translator:
         """The model that is served, or its snapshot of an update."""
@@ -375,16 +375,16 @@ class TextEngine(Engine):
         self._writing.pop(task, None)
 
     def take(self, task: Task) -> None:
-        one, (text,) = self._pipeline, task.texts
+        pipeline, (text,) = self._pipeline, task.texts
         if task.kind == "text_head":
-            self.done(task.id, text_head(one, text, task.options))
-        elif task.kind == "fill" and isinstance(one, MaskFiller):
-            self.done(task.id, explain_filled(one, text, self._name))
-        elif task.kind == "write" and isinstance(one, TextGenerator):
+            self.done(task.id, text_head(pipeline, text, task.options))
+        elif task.kind == "fill" and isinstance(pipeline, MaskFiller):
+            self.done(task.id, explain_filled(pipeline, text, self._name))
+        elif task.kind == "write" and isinstance(pipeline, TextGenerator):
             sampling = task.options.get("sampling")
             drawn = None if sampling is None else Sampling(**sampling)
-            growth = one.write(text, max_tokens=task.options["max_tokens"], sampling=drawn)
-            self._writing[task.id] = self._written(one, task, growth)
+            growth = pipeline.write(text, max_tokens=task.options["max_tokens"], sampling=drawn)
+            self._writing[task.id] = self._written(pipeline, task, growth)
         else:
             raise UserError(f"this model does not {task.kind}")
 
@@ -392,14 +392,16 @@ class TextEngine(Engine):
         for number, writing in list(self._writing.items()):
             self.guarded(number, next, writing)
 
-    def _written(self, one: TextGenerator, task: Task, growth: Iterator[Growth]) -> Iterator[None]:
+    def _written(self, generator: TextGenerator, task: Task, growth: Iterator[Growth]) -> Iterator[None]:
         """Report the text while it grows, and then with its document."""
         text = ""
         for grown in growth:
             text += grown.text
             if grown.done is not None:
                 self.cancel(task.id)
-                self.done(task.id, {"text": grown.done.text, "document": explain_written(one, grown.done, self._name)})
+                self.done(
+                    task.id, {"text": grown.done.text, "document": explain_written(generator, grown.done, self._name)}
+                )
             elif task.stream and grown.text:
                 self.send(Report(task.id, "partial", [0, text]))
             yield

@@ -116,13 +116,13 @@ def revoke_key(path: Path, name: str) -> None:
     change_keys(path, revoke)
 
 
-def version_of(path: Path | None) -> tuple[int, int]:
+def version_of(path: Path) -> tuple[int, int]:
     """What changes with a file."""
     try:
-        status = None if path is None else path.stat()
+        status = path.stat()
     except OSError:
-        status = None
-    return (0, 0) if status is None else (status.st_mtime_ns, status.st_ino)
+        return 0, 0
+    return status.st_mtime_ns, status.st_ino
 
 
 class Keys:
@@ -147,7 +147,7 @@ class Keys:
     ) -> None:
         self._clock, self._log = clock, log
         self._path = keys if isinstance(keys, Path) else None
-        self._version = version_of(self._path)
+        self._version = version_of(keys) if isinstance(keys, Path) else (0, 0)
         self._keys = read_keys(keys, required=True) if isinstance(keys, Path) else keys
         self._left: dict[str, tuple[float, float]] = {}
         """Characters that each key had left, and when."""

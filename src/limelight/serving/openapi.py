@@ -10,14 +10,12 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
 from limelight import __version__
-from limelight.serving import page
+from limelight.serving import page  # noqa: F401  # adds routes, as `documents` does
 from limelight.serving.call import Api, Call, JsonObject, Route
-from limelight.serving.dialects import deepl, documents, libretranslate, openai, own
+from limelight.serving.dialects import deepl, documents, libretranslate, openai, own  # noqa: F401
 from limelight.serving.fields import FORM, JSON, MULTIPART
 
 REF = "#/components/schemas/{model}"
-MODULES = (page, documents)
-"""Modules that add routes to the APIs of others."""
 APIS = (own.API, deepl.API, openai.API, libretranslate.API)
 """The last one answers for paths that none has."""
 

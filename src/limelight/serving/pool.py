@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-from limelight.child import KILLED
 from limelight.files import cause
 from limelight.serving.limits import Limits
 from limelight.serving.links import LONG, PING, Link, Report, ReportCallback, Task
@@ -294,7 +293,7 @@ class Pool:
         """An engine has ended: another one takes its place, and its requests."""
         self._engines.remove(engine)
         for request in engine.requests.values():
-            self._lost(request, reason)
+            self._lost(request)
         if self.closing:
             return
         self._log("engine_ended", reason=reason)
@@ -306,14 +305,16 @@ class Pool:
         wait = 0.0 if engine.ready else RESTART_SECONDS
         asyncio.get_running_loop().call_later(wait, self._start_engine)
 
-    def _lost(self, request: Request, reason: str) -> None:
+    def _lost(self, request: Request) -> None:
         """The engine that had it has ended: it waits for another one, once, as it may be the reason."""
         if not request.lost and not self.closing:
             request.lost = True
             self._enqueue(request)
             return
-        killed = f"killed ({KILLED}): ask the operator for fewer --engines, or" if reason == KILLED else "ended:"
-        message = f"the engines that translated this have {killed} try again later"
+        message = (
+            "the engines that translated this have ended, maybe because memory ran out: try again later, or ask the "
+            "operator for fewer --engines"
+        )
         request.refuse(Refusal(503, "engine_ended", message, retry_after=RETRY_SECONDS))
 
 

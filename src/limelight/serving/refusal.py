@@ -57,8 +57,8 @@ OF_OBJECTS = ("model_type", "model_attributes_type", "dict_type", "dataclass_typ
 def of_validation(error: ValidationError) -> Refusal:
     """The first fault of a request's fields, without what was sent."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    said = "input should be an object" if first["type"] in OF_OBJECTS else first["msg"]  # which names our classes
-    return bad_request(f"{place_of(first['loc'])}: {said.removeprefix('Value error, ').lower()}")
+    message = "input should be an object" if first["type"] in OF_OBJECTS else first["msg"]  # which names our classes
+    return bad_request(f"{place_of(first['loc'])}: {message.removeprefix('Value error, ').lower()}")
 
 
 def place_of(location: Sequence[int | str]) -> str:

@@ -23,8 +23,8 @@ from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
 from limelight.text.judge import IN_TARGET_LANGUAGE
 
-DETECTED = 2000
-"""Characters of a text that are sent to an engine to detect its language."""
+DETECTED = 1000
+"""Characters of a text from which its language is detected."""
 _TAG = re.compile("<[^<>]*>")
 """Tags, which say nothing about the language of a text."""
 
@@ -225,9 +225,9 @@ class Service:
                 texts = [ask.texts[number] for number in numbers]
                 partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
                 translations = await self._run(client, way, texts, options, partial=partial)
-                for number, said in zip(numbers, translations, strict=True):
-                    known = (said.pop("text"), way.model.name, *way.direction, likely[number])
-                    answers[number] = Answer(*known, **said)
+                for number, fields in zip(numbers, translations, strict=True):
+                    given = (fields.pop("text"), way.model.name, *way.direction, likely[number])
+                    answers[number] = Answer(*given, **fields)
             return [answers[number] for number in range(len(likely))]
 
     async def _run(

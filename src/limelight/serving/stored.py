@@ -33,8 +33,6 @@ from limelight.text.pair import BadLine
 
 MAX_OWN = 1000
 """Maximum glossaries of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
-MAX_CHARACTERS = 500_000
-"""Maximum characters of all entries of a glossary."""
 MAX_SEGMENT = 5000
 """Maximum characters of one side of a segment of a memory."""
 
@@ -170,10 +168,7 @@ class Glossaries(Store[StoredGlossary]):
         super().__init__(folder, StoredGlossary, "glossary")
 
     async def add(self, new: StoredGlossary) -> StoredGlossary:
-        """Keep a new one. Raises `Refusal` if there are too many, or if it is too large."""
-        if (size := len(new.entries)) > MAX_CHARACTERS:
-            message = f"a glossary of {size} characters: at most {MAX_CHARACTERS} are kept; divide it"
-            raise Refusal(413, "too_long", message)
+        """Keep a new one. Raises `Refusal` if there are too many."""
         async with self._writing:
             if (mine := len(self.list(new.owner))) >= MAX_OWN:
                 message = f"there are {mine} glossaries of yours already, of at most {MAX_OWN}: delete one"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,9 +68,6 @@ class Uploads:
         self._most_open = most_open
         self._documents: dict[str, Document] = {}
 
-    def __len__(self) -> int:
-        return len(self._documents)
-
     @property
     def unfetched(self) -> int:
         """How many have a translation that nobody has fetched, or will have one."""
@@ -82,28 +79,16 @@ class Uploads:
         new = Document(name, client, size)
         kept = [document for document in self._documents.values() if not (document.taken or document.refusal)]
         kept.append(new)
-        for amounts, most, what in (
-            (
-                [(document.client, document.status == "translating") for document in kept],
-                self._most_open,
-                "documents at a time",
-            ),
-            ([(document.client, document.size + OVERHEAD) for document in kept], MAX_BYTES, "bytes of documents"),
-        ):
-            mine = sum(amount for owner, amount in amounts if owner == client)
-            if mine > most // 2 or sum(amount for _, amount in amounts) > most:
-                message = (
-                    f"with this one there would be more than {most:,} {what}, or {most // 2:,} of yours: fetch their "
-                    "translations first, or try again later"
-                )
-                raise Refusal(429, "too_many_documents", message, retry_after=10)
+        opened = [(document.client, 1) for document in kept if document.status == "translating"]
+        _require_room(client, opened, self._most_open, "documents at a time")
+        sizes = [(document.client, document.size + OVERHEAD) for document in kept]
+        _require_room(client, sizes, MAX_BYTES, "bytes of documents")
         self._documents[new.id] = new
         return new
 
     def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
         """Translate a document that was read."""
         document.work = asyncio.ensure_future(work)
-        document.work.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody may ask for it
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
 
@@ -138,3 +123,12 @@ class Uploads:
         self._documents.pop(document.id, None)
         if document.work is not None:
             document.work.cancel()
+
+
+def _require_room(client: str, amounts: Sequence[tuple[str, int]], bound: int, unit: str) -> None:
+    """Raises `Refusal` if the amounts of all clients are above the bound, or those of this client above half of it."""
+    mine = sum(amount for owner, amount in amounts if owner == client)
+    if mine > bound // 2 or sum(amount for _, amount in amounts) > bound:
+        bounds = f"{bound:,} {unit}, or {bound // 2:,} of yours"
+        message = f"with this one there would be more than {bounds}: fetch their translations first, or try again later"
+        raise Refusal(429, "too_many_documents", message, retry_after=10)

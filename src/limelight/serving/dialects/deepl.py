@@ -220,7 +220,7 @@ def _shown(glossary: StoredGlossary) -> JsonObject:
     }
 
 
-def _found(call: Call) -> StoredGlossary:
+def _glossary_of(call: Call) -> StoredGlossary:
     return call.service.glossaries.find(call.client.key, call.path["id"])
 
 
@@ -244,16 +244,16 @@ async def several(call: Call) -> JsonObject:
 @API.get("/v2/glossaries/{id}")
 async def details(call: Call) -> JsonObject:
     """A glossary."""
-    return _shown(_found(call))
+    return _shown(_glossary_of(call))
 
 
 @API.get("/v2/glossaries/{id}/entries")
 async def entries(call: Call) -> Response:
     """The terms of a glossary."""
-    return Response(_found(call).entries, media_type="text/tab-separated-values; charset=utf-8")
+    return Response(_glossary_of(call).entries, media_type="text/tab-separated-values; charset=utf-8")
 
 
-@API.delete("/v2/glossaries/{id}")
+@API.route("DELETE", "/v2/glossaries/{id}", status=204)
 async def delete(call: Call) -> None:
     """Delete a glossary."""
     await call.service.glossaries.delete(call.client.key, call.path["id"])

@@ -58,15 +58,15 @@ async def translate(call: Call, form: Translate) -> JsonObject:
     options = {"n_best": form.alternatives + 1} if form.alternatives else {}
     answers = []
     for answer in await translated(call, form.ask(as_list(form.q), options=options, tags=tags)):
-        one: JsonObject = {"translatedText": answer.text}
+        shown: JsonObject = {"translatedText": answer.text}
         if form.source == "auto":
-            one["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 0.0))
+            shown["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 0.0))
         if form.alternatives:
-            one["alternatives"] = [
+            shown["alternatives"] = [
                 alternative for alternative in dict.fromkeys(answer.alternatives) if alternative != answer.text
             ]
-        answers.append(one)
-    return {name: [one[name] for one in answers] for name in answers[0]} if isinstance(form.q, list) else answers[0]
+        answers.append(shown)
+    return {name: [shown[name] for shown in answers] for name in answers[0]} if isinstance(form.q, list) else answers[0]
 
 
 def _detected(language: str, probability: float) -> JsonObject:

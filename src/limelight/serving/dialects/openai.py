@@ -188,12 +188,9 @@ def _model_named(service: Service, name: str) -> tuple[str, str, str]:
         return name, "", ""
     model, _, pair = name.rpartition(":")
     if (match := _PAIR.fullmatch(pair)) is None:
-        raise _no_model(service)
+        listed = ", ".join(names)
+        raise Refusal(404, "model_not_found", f"there is no such model; there are: {listed}")
     return model, match[1], match[2]
-
-
-def _no_model(service: Service) -> Refusal:
-    return Refusal(404, "model_not_found", f"there is no such model; there are: {', '.join(model_names(service))}")
 
 
 def model_names(service: Service) -> dict[str, tuple[str, str, str]]:
@@ -207,22 +204,9 @@ def model_names(service: Service) -> dict[str, tuple[str, str, str]]:
     return names
 
 
-def _listed(name: str) -> JsonObject:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "limelight"}
-
-
 @API.get("/v1/models")
 async def models(call: Call) -> JsonObject:
     """List the names that a request may have as its `model`: a model and a direction."""
     call.service.catalog.require_known()
-    return {"object": "list", "data": list(map(_listed, model_names(call.service)))}
-
-
-@API.get("/v1/models/{id}")
-async def model(call: Call) -> JsonObject:
-    """Information on one of these names."""
-    call.service.catalog.require_known()
-    name = call.path["id"]
-    if name not in (*model_names(call.service), *(translator.name for translator in call.service.catalog.translators)):
-        raise _no_model(call.service)
-    return _listed(name)
+    common = {"object": "model", "created": 0, "owned_by": "limelight"}
+    return {"object": "list", "data": [{"id": name, **common} for name in model_names(call.service)]}

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
 from limelight.serving.dialects.deepl import OneOrMore, Tagging
 from limelight.serving.events import Events, Progress, event, streamed
-from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask
 from limelight.serving.stored import StoredMemory
@@ -153,23 +153,23 @@ async def models(call: Call) -> JsonObject:
     the number of snapshots of the run; `decoding` are the settings that a request does not give; `examples` are
     validation sentences of the run by language.
     """
-    listed, limits = [], call.service.limits
+    described, limits = [], call.service.limits
     for model in call.service.catalog.models:
-        ways = [(*pair, "") for pair in model.directions] + [(*each, other) for each, other in model.pivots.items()]
+        directions = dict.fromkeys(model.directions, "") | model.pivots
         info = model.pool.info
-        listed.append(
+        described.append(
             {
                 "name": model.name,
                 "ready": model.pool.ready,
                 "use": model.use,
                 "snapshots": info.get("snapshots", 0),
-                "directions": [{"source": one, "target": other, "through": through} for one, other, through in ways],
+                "directions": [{**pair._asdict(), "through": through} for pair, through in directions.items()],
                 "decoding": info.get("decoding", {}),
                 "examples": info.get("examples", {}),
             }
         )
     bounds = {name: getattr(limits, name) for name in ("characters", "texts", "beam", "n_best")}
-    return {"format": FORMAT, "models": listed, "limits": bounds}
+    return {"format": FORMAT, "models": described, "limits": bounds}
 
 
 @API.get("/api/v1/health/live", public=True, counted=False)
@@ -193,7 +193,7 @@ async def metrics(call: Call) -> Response:
     for model in call.service.catalog.models:
         counted.waiting.labels(model.name).set(model.pool.waiting)
         counted.ready.labels(model.name).set(model.pool.ready)
-    return Response(counted.text(), media_type=MEDIA_TYPE)
+    return Response(counted.text(), media_type=CONTENT_TYPE_LATEST)
 
 
 # ---- translation memories
@@ -229,7 +229,7 @@ async def list_memories(call: Call) -> JsonObject:
     return {"format": FORMAT, "memories": list(map(_shown, call.service.memories.list(call.client.key)))}
 
 
-@API.delete("/api/v1/memory/{id}")
+@API.route("DELETE", "/api/v1/memory/{id}", status=204)
 async def delete_memory(call: Call) -> None:
     """Delete a translation memory."""
     await call.service.memories.delete(call.client.key, call.path["id"])

@@ -204,13 +204,13 @@ def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
         _refuse_unknown(before + colon if colon else "")
         return "", (), text
     target, end = next(iter(targets.items()))
-    behind, rest = head[end:].strip(" .!"), ""
+    after_language, rest = head[end:].strip(" .!"), ""
     if label:
         end_label = _END_LABEL.search(text, max(label.end(), len(text) - 60))
         rest = text[label.end() : end_label.start() if end_label else None]
-    elif behind.startswith(":"):
+    elif after_language.startswith(":"):
         rest = text[end:].partition(":")[2]
-    elif not behind or _POINTING.search(head, 0, end):
+    elif not after_language or _POINTING.search(head, 0, end):
         rest = text[len(head) :]
     return (source, (target,), rest.lstrip()) if rest.strip() else ("", (), text)
 
@@ -218,10 +218,10 @@ def _instructed(text: str) -> tuple[str, tuple[str, ...], str]:
 def _languages_of(system: str) -> tuple[str, tuple[str, ...]]:
     """The source, if it is one, and the targets that the messages of the system say to translate between."""
     sentences = re.split(r"(?<=[.!?])\s+|\n{2,}", system)
-    spoken = "\n\n".join(sentence for sentence in sentences if re.search("translat|lang", sentence, re.IGNORECASE))
-    targets, sources = (_languages(spoken, pattern, codes=False) for pattern in (_INTO, _FROM))
+    relevant = "\n\n".join(sentence for sentence in sentences if re.search("translat|lang", sentence, re.IGNORECASE))
+    targets, sources = (_languages(relevant, pattern, codes=False) for pattern in (_INTO, _FROM))
     if not targets:
-        _refuse_unknown(spoken)
+        _refuse_unknown(relevant)
     return next(iter(sources)) if len(sources) == 1 else "", tuple(targets)
 
 
