@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 
 class Log:
@@ -60,6 +60,7 @@ def log_warnings(log: Log) -> None:
 LEFT = 499
 """The status in log and metrics of a request whose client has disconnected; it is not sent."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 
 class Metrics:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 
 from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
 from limelight.serving.dialects.deepl import OneOrMore, Tagging
 from limelight.serving.events import Events, Progress, event, streamed
+from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask
 from limelight.serving.stored import StoredMemory
@@ -193,7 +193,7 @@ async def metrics(call: Call) -> Response:
     for model in call.service.catalog.models:
         counted.waiting.labels(model.name).set(model.pool.waiting)
         counted.ready.labels(model.name).set(model.pool.ready)
-    return Response(counted.text(), media_type=CONTENT_TYPE_LATEST)
+    return Response(counted.text(), media_type=MEDIA_TYPE)
 
 
 # ---- translation memories
