@@ -1,5 +1,6 @@
 """The names of all recipes, for help texts; `limelight.config.recipes` reads them."""
 
+import difflib
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,9 @@ def describe_recipes() -> str:
 def find_recipe(name: str) -> "RunConfig":
     """The configuration of a recipe. Raises `UserError` that lists all names if there is none."""
     if name not in RECIPES:
-        raise UserError(f"unknown recipe {name!r}; choose from {', '.join(RECIPES)}")
+        near = difflib.get_close_matches(name, RECIPES, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(f"unknown recipe {name!r}; {hint}choose from {', '.join(RECIPES)}")
     from limelight.config.recipes import recipe
 
     return recipe(name)

@@ -12,10 +12,11 @@ from tests.cli.conftest import Limelight
 def test_a_model_is_compared_with_a_file_of_its_translations(
     limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
 ) -> None:
-    test, kept = corpus / "test.tsv", tmp_path / "kept.txt"
+    test, kept, page = corpus / "test.tsv", tmp_path / "kept.txt", tmp_path / "page.html"
     limelight("evaluate", "--model", trained, "--test", test, "--beam", 1, "-o", kept)
-    ended = limelight("compare", kept, trained, "--test", test, "--beam", 1, "--json")
+    ended = limelight("compare", kept, trained, "--test", test, "--beam", 1, "--json", "-o", page)
     assert ended.code == 0, ended.err
+    assert "<h1>Comparison</h1>" in page.read_text("utf-8")
     found = json.loads(ended.out)
     assert found["sentences"] == []
     assert all(each["scores"][0] == each["scores"][1] for each in found["differences"])

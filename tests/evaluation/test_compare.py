@@ -11,6 +11,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.evaluation.compare import compare
+from limelight.evaluation.comparison_page import comparison_page
 from limelight.evaluation.metrics import find_metric
 from limelight.text.pair import Pair
 
@@ -43,6 +44,16 @@ def test_the_paired_bootstrap_is_that_of_sacrebleu(tmp_path: Path) -> None:
     assert len(changes) == 10
     assert "B - A" in found.table()
     assert json.loads(found.to_json())["names"] == ["a", "b"]
+
+
+def test_a_page_marks_the_words_of_one_translation_alone_and_takes_texts_as_text() -> None:
+    pair = Pair("<b>Hello</b>", "good day <to> you", "test.tsv", 1)
+    page = comparison_page(compare([pair], ("<a>", "b"), (["good day <of> you"], ["good day <to> you"])))
+    assert "<td>A</td><td>good day <mark>&lt;of&gt;</mark> you</td>" in page
+    assert "<td>B</td><td>good day <mark>&lt;to&gt;</mark> you</td>" in page
+    assert "&lt;b&gt;Hello" in page
+    assert "A: <code>&lt;a&gt;</code>" in page
+    assert "<script" not in page
 
 
 def test_a_file_of_another_length_is_refused() -> None:

@@ -42,9 +42,11 @@ def test_a_recipe_is_documented_with_where_it_comes_from(name: str) -> None:
     assert any(mark in said for mark in (" 20", "no paper")), f"{name} names neither a paper nor that there is none"
 
 
-def test_an_unknown_recipe_names_all() -> None:
-    with pytest.raises(UserError, match="unknown recipe 'bahdnau'; choose from small, "):
+def test_an_unknown_recipe_names_the_near_one_and_all() -> None:
+    with pytest.raises(UserError, match=r"unknown recipe 'bahdnau'; did you mean bahdanau\? choose from small, "):
         find_recipe("bahdnau")
+    with pytest.raises(UserError, match="unknown recipe 'xyzzy'; choose from "):
+        find_recipe("xyzzy")
 
 
 def test_every_recipe_of_the_package_is_listed() -> None:

@@ -51,7 +51,10 @@ def test_formats_that_can_be_imported(tmp_path: Path) -> None:
             find_model(path)
 
 
-def test_a_damaged_archive_is_refused(tmp_path: Path) -> None:
+def test_a_known_format_without_a_reader_is_named_with_the_formats_that_have_one(tmp_path: Path) -> None:
+    write(tmp_path, "a/a.onnx", b"x")
+    with pytest.raises(UserError, match=r"this is a model for ONNX, .*`limelight import` reads Argos packages"):
+        find_model(tmp_path / "a")
     write(tmp_path, "b/cut.argosmodel", b"PK\3\4" + b"x" * 99)
     with pytest.raises(UserError, match=r"cut.argosmodel: a damaged zip archive"):
         recognize(tmp_path / "b" / "cut.argosmodel")
@@ -63,5 +66,5 @@ def test_nothing_else_is_taken_for_a_model(tmp_path: Path) -> None:
     write(tmp_path, "empty/model.bin", b"")
     zipped(tmp_path / "a.bin", "archive/data.pkl")  # a PyTorch checkpoint
     assert {recognize(tmp_path / name) for name in ("text", "text/a.txt", "broken", "empty", "a.bin")} == {None}
-    with pytest.raises(UserError, match=r"none: cannot be read: No such file"):
+    with pytest.raises(UserError, match=r"none: there is no such file or folder$"):
         recognize(tmp_path / "none")

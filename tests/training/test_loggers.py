@@ -28,7 +28,7 @@ def test_tensorboard_has_the_points_of_the_run_that_went_on(tmp_path: Path) -> N
 def test_without_tensorboard_there_is_no_logger_unless_it_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     assert open_loggers(None, tmp_path, 0) == []
     with pytest.raises(UserError, match=r"training.loggers=tensorboard: .*pip install"):
         open_loggers(["tensorboard"], tmp_path, 0)

@@ -156,12 +156,15 @@ def test_gradients_of_several_batches_are_added_in_fp32(seed: int) -> None:
         torch.testing.assert_close(parameter.grad, 10 * single, rtol=1e-5, atol=1e-9)
 
 
-def test_tied_weights_stay_tied(seed: int) -> None:
+def test_tied_weights_stay_tied_and_frozen_ones_frozen(seed: int) -> None:
     model = make_model(CONFIGS["post-norm"]).train()
+    frozen = next(parameter for parameter in model.parameters() if parameter.ndim == 1)
+    frozen.requires_grad_(False)
     computing = HalfCopy(model).refreshed()
     assert len(list(computing.parameters())) == len(list(model.parameters()))
     batch_loss(computing, random_batch(model), label_smoothing=0.1).backward()
-    assert all(parameter.grad is not None for parameter in model.parameters())
+    assert frozen.grad is None
+    assert all(parameter.grad is not None for parameter in model.parameters() if parameter is not frozen)
 
 
 def test_what_a_broken_off_backward_pass_left_is_gone(seed: int) -> None:

@@ -45,6 +45,8 @@ IMPOSSIBLE = [
     ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),
     ("tokens.vocabulary_size=600000", r"tokens\.vocabulary_size is 600,000; it must be .* at most 500,000"),
     ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),
+    ('training.freeze=["lexicon"]', r"training\.freeze=lexicon: .* it has embeddings, encoder, decoder"),
+    ('training.freeze=["encoder","decoder"]', "nothing is left to train"),
     ("model.positions=rotary model.d_model=6", r"the head size must be even, not 3"),
 ]
 

@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 from limelight.config import AugmentationConfig, RunConfig
 from limelight.signals import Stopped
@@ -103,12 +104,22 @@ def test_killed_at_any_moment(model: str, moment: str, count: int, runs: dict[st
     assert_same_run(tmp_path / "run", run)
 
 
-def test_half_precision_is_resumed_exactly(transformer: Whole, tmp_path: Path) -> None:
-    config = with_training(transformer[0], precision="bf16", max_steps=6)
+def test_frozen_parts_keep_their_weights_and_have_no_moments(transformer: Whole, tmp_path: Path) -> None:
+    """In half precision, with a tied output matrix; with resuming."""
+    frozen = ("embeddings", "encoder.layers.0.attention")
+    config = with_training(transformer[0], freeze=frozen, precision="bf16", max_steps=6)
     go(config, tmp_path / "whole")
     go(config, tmp_path / "run", max_steps=4)
     go(config, tmp_path / "run")
     assert_same_run(tmp_path / "run", tmp_path / "whole")
+    go(config, tmp_path / "one", max_steps=1)
+    first, last = (checkpoints_of(tmp_path / name)[-1] for name in ("one", "run"))
+    weights = [load_file(each / "weights.safetensors") for each in (first, last)]
+    kept = {name for name in weights[0] if weights[0][name].equal(weights[1][name])}
+    moments = {name.partition(":")[0] for name in load_file(last / "optimizer.safetensors")}
+    assert kept == {name for name in kept if "embedding" in name or name.startswith(frozen[1])}
+    assert len(kept) == 9
+    assert moments == weights[0].keys() - kept
 
 
 def test_a_rate_that_fits_a_bound_of_updates_is_the_same_after_a_kill(transformer: Whole, tmp_path: Path) -> None:

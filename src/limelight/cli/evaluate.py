@@ -172,6 +172,7 @@ def compare(
     second: str = argument("The one to compare it with.", "B", ...),
     test: list[str] = options.TEST,
     as_json: bool = options.AS_JSON,
+    output: Path | None = option("Write an HTML page with all of it to this file.", "FILE", None, "--output -o"),
     search: options.Search,
     precision: options.Precision = options.PRECISION,
     tokenize: str | None = option("sacreBLEU's tokenization. Default: by the script of the references.", "NAME"),
@@ -182,6 +183,8 @@ def compare(
     """Compare two models, or files of translations, on one test set: BLEU and chrF with significance,
     and the sentences that differ most."""
     from limelight.evaluation.compare import compare as compared
+    from limelight.evaluation.comparison_page import comparison_page
+    from limelight.files import write_whole, writing
     from limelight.formats import read_lines
 
     pairs: list[Pair] | None = None
@@ -203,6 +206,9 @@ def compare(
         pairs = read_test(corpora(test, source, target, "--test"))
     comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
     show(comparison.to_json() if as_json else comparison.table())
+    if output:
+        with writing(output, "the figures are above"):
+            write_whole(output, comparison_page(comparison))
 
 
 @command("score", SCORE)

@@ -25,7 +25,6 @@ FORMAT = 2
 RETIRED = {
     "training.processes",
     "training.average_of",
-    "training.freeze",
     "augmentation.memory",
     "data.states",
     "data.train.column",

@@ -271,6 +271,9 @@ class TrainingConfig(Section):
     """Maximum norm of the gradient; 0 does not clip."""
     accumulate: int = Field(1, ge=1)
     """Batches that are summed into one update."""
+    freeze: tuple[str, ...] = Field((), examples=["embeddings, encoder"])
+    """Parts whose weights are not trained: `embeddings` (of tokens, also as an output matrix), or modules of the model
+    such as `encoder` or `decoder.layers.0`."""
     mask_share: float = Field(0.15, gt=0, lt=1)
     """Share of tokens that a masked model predicts (Devlin et al. 2019, section 3.1)."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"

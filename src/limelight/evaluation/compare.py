@@ -15,6 +15,8 @@ from limelight.text.pair import Pair
 BOOTSTRAPS = 1000
 """Samples of the bootstrap; sacreBLEU's default."""
 MOST = 10
+SCORES = ("", "A", "B", "B - A", "p")
+"""Names of the columns of the table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +54,29 @@ class Comparison(Figures):
     """The sentences that differ most."""
     provenance: Mapping[str, Any]
 
+    def score_rows(self) -> list[tuple[str, ...]]:
+        """Metric, both scores with their intervals, difference, and p-value."""
+        return [
+            (
+                difference.metric,
+                *(
+                    f"{score:.2f} ± {half:.2f}"
+                    for score, half in zip(difference.scores, difference.intervals, strict=True)
+                ),
+                f"{difference.scores[1] - difference.scores[0]:+.2f}",
+                f"{difference.p:.4f}",
+            )
+            for difference in self.differences
+        ]
+
     def table(self) -> str:
         """The result as lines of plain text."""
         lines = [f"A: {self.names[0]}", f"B: {self.names[1]}", ""]
-        rows = [("", "A", "B", "B - A", "p")]
-        for one in self.differences:
-            first, second = (f"{score:.2f} ± {half:.2f}" for score, half in zip(one.scores, one.intervals, strict=True))
-            rows.append((one.metric, first, second, f"{one.scores[1] - one.scores[0]:+.2f}", f"{one.p:.4f}"))
-        lines += ["{:8}{:>16}{:>16}{:>9}{:>9}".format(*row) for row in rows]
-        for sentence in self.sentences:
-            lines += ["", f"{sentence.place}: chrF2 {sentence.difference:+.1f}: {sentence.source}"]
-            lines.append(f"  reference {sentence.reference}")
-            lines += [f"  {name}         {text}" for name, text in zip("AB", sentence.translations, strict=True)]
+        for row in (SCORES, *self.score_rows()):
+            lines.append("{:8}{:>16}{:>16}{:>9}{:>9}".format(*row))
+        for one in self.sentences:
+            lines += ["", f"{one.place}: chrF2 {one.difference:+.1f}: {one.source}", f"  reference {one.reference}"]
+            lines += [f"  {name}         {text}" for name, text in zip("AB", one.translations, strict=True)]
         return "\n".join([*lines, "", *(difference.signature for difference in self.differences)])
 
 

@@ -13,6 +13,8 @@ from limelight.errors import UserError
 from limelight.untrusted import open_plain, read_plain
 
 _MAX_CONFIG_BYTES = 1_000_000
+_NOT_READ = {"*.onnx": "ONNX", "*.gguf": "GGUF", "*.index": "TensorFlow", "*.ckpt*": "TensorFlow", "*.pt": "PyTorch"}
+"""Files of formats that are known and not imported."""
 
 
 class Foreign(NamedTuple):
@@ -21,11 +23,19 @@ class Foreign(NamedTuple):
     format: str
     path: Path
 
+    @property
+    def is_read(self) -> bool:
+        """Whether it can be imported."""
+        return self.format not in _NOT_READ.values()
+
 
 def recognize(path: Path) -> Foreign | None:
-    """What a file or a folder is, if it is a model of another format. Raises `UserError` if it cannot be read."""
+    """What a file or a folder is, if it is a model of another format. Raises `UserError` if it does not exist or cannot
+    be read."""
     try:
         return _folder(path) if path.is_dir() else _file(path)
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file or folder") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
 
@@ -39,7 +49,9 @@ def _folder(folder: Path) -> Foreign | None:
         values = json.loads(read_plain(folder / "config.json", _MAX_CONFIG_BYTES))
         if isinstance(values, dict) and "model_type" in values:
             return Foreign("transformers", folder)
-    return Foreign("Marian", folder) if marian_model(folder) else None
+    if marian_model(folder):
+        return Foreign("Marian", folder)
+    return next((Foreign(name, folder) for pattern, name in _NOT_READ.items() if any(folder.glob(pattern))), None)
 
 
 def marian_model(path: Path) -> Path | None:
@@ -65,4 +77,6 @@ def _file(path: Path) -> Foreign | None:
         return Foreign("CTranslate2", path.parent)
     if begin[:8] == b"\1" + bytes(7) and path.suffix == ".bin":
         return Foreign("Marian", path)
-    return _folder(path.parent) if path.name == "model.safetensors" else None
+    if path.name == "model.safetensors":
+        return _folder(path.parent)
+    return next((Foreign(name, path) for pattern, name in _NOT_READ.items() if path.match(pattern)), None)

@@ -85,11 +85,10 @@ def _refuse_foreign(path: Path) -> None:
     """Raise `UserError` if this is a model of another format."""
     from limelight.storage.foreign import recognize  # with YAML, which the names of models do without
 
-    if foreign := recognize(path):
-        raise UserError(
-            f"{path}: this is a model for {foreign.format}, not a model folder; `limelight import {path} -o NEW` makes "
-            "one of it"
-        )
+    foreign = recognize(path)
+    if foreign is not None:
+        way = f"`limelight import {path} -o NEW` makes one of it" if foreign.is_read else IMPORTED
+        raise UserError(f"{path}: this is a model for {foreign.format}, not a model folder; {way}")
 
 
 def find_start(begin_with: str, run: Path) -> Path:

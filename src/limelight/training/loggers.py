@@ -4,9 +4,10 @@ A logger is a class made from (run folder, updates done) with `log` and `close`;
 """
 
 import importlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from limelight.errors import UserError
 from limelight.registry import Registry
@@ -23,20 +24,33 @@ class Logger(Protocol):
 
 
 class TensorBoard:
-    """Event files in `RUN/tensorboard`; events of updates that will be repeated are hidden."""
+    """Event files in `RUN/tensorboard`; events of updates that will be repeated are hidden.
+
+    Events are written at once: torch's SummaryWriter has a thread, which prints a traceback when the disk is full.
+    """
 
     def __init__(self, folder: Path, step: int) -> None:
-        from torch.utils.tensorboard import SummaryWriter
+        from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+        from tensorboard.compat.proto.summary_pb2 import Summary
+        from tensorboard.summary.writer.record_writer import RecordWriter
 
-        self._writer = SummaryWriter(folder / "tensorboard", purge_step=step + 1)
+        (folder / "tensorboard").mkdir(exist_ok=True)
+        name = f"events.out.tfevents.{time.time_ns()}"  # read in the order of the names
+        self._writer = RecordWriter(open(folder / "tensorboard" / name, "wb"))  # noqa: SIM115  # closed by `close`
+        self._event, self._summary = Event, Summary
+        self._write(file_version="brain.Event:2")
+        self._write(step=step + 1, session_log=SessionLog(status=SessionLog.START))
 
     def log(self, figures: Mapping[str, float], step: int) -> None:
-        for name, value in figures.items():
-            self._writer.add_scalar(name, value, step)
-        self._writer.flush()
+        values = [self._summary.Value(tag=name, simple_value=value) for name, value in figures.items()]
+        self._write(step=step, summary=self._summary(value=values))
 
     def close(self) -> None:
         self._writer.close()
+
+    def _write(self, **content: Any) -> None:
+        self._writer.write(self._event(wall_time=time.time(), **content).SerializeToString())
+        self._writer.flush()
 
 
 class Tracker:

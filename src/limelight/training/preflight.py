@@ -24,6 +24,7 @@ from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.optimization.loss import LOSSES
+from limelight.training.optimization.optimizer import freeze
 from limelight.training.optimization.precision import choose_precision
 from limelight.training.optimization.update import require_compilable
 from limelight.training.tasks.task import TASKS, require_positions
@@ -165,6 +166,7 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
     """Raise `UserError` if no model can be built with these settings, or sequences may be too long for it."""
     with torch.device("meta"):
         model = build_model(config.model, tokenizers, LABELS if config.data.train else ())
+    freeze(model, config.training.freeze)
     if config.training.compile:
         require_compilable(model)
     in_blocks = config.data.text and not isinstance(model, MaskedModel)

@@ -30,7 +30,7 @@ from limelight.training.distributed import Group, joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.loop import run_training, why_over
 from limelight.training.mix import mix_with_parent
-from limelight.training.optimization.optimizer import make_optimizer
+from limelight.training.optimization.optimizer import freeze, make_optimizer
 from limelight.training.optimization.precision import HALVES, HalfCopy, choose_precision, deterministic_kernels
 from limelight.training.parent import (
     PARENT,
@@ -220,9 +220,11 @@ def _set_up(
     if slow := slow_precision(training.precision, device):
         report.say(f"training.{slow}")
     model = build_model(config.model, prepared.tokenizers, getattr(prepared, "labels", ())).to(device)
-    sums = GradientSum(list(model.parameters())) if group.size > 1 else None
+    freeze(model, training.freeze)
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    sums = GradientSum(trained) if group.size > 1 else None
     arrived = _allow_signals if sums is None else sums.arrived
-    for parameter in model.parameters():
+    for parameter in trained:
         parameter.register_post_accumulate_grad_hook(arrived)
     optimizer = make_optimizer(model, training)
     task = build_task(config, prepared, model)
@@ -231,9 +233,10 @@ def _set_up(
         if group.is_first:
             keep_parent_card(config.begin_with, folder)
         borrow_weights(model, config.begin_with, report.say, folder)
+    frozen = f" ({', '.join(training.freeze)} frozen)" if training.freeze else ""
     went_on = f"going on after update {progress.step}" if progress else "beginning"
     report.say(
-        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters, {task.amount}, "
+        f"{went_on}: {config.recipe}, {count_parameters(model):,} parameters{frozen}, {task.amount}, "
         f"{precision} on {device}" + (f", {group.size} processes" if group.size > 1 else "")
     )
     if task.measured_by:

@@ -76,7 +76,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
         # In bf16 a sum of 16 chunks is off by 0.5 % and in fp32 by 0.2 %. On a CPU, with few chunks, it would take a
         # tenth more time.
         kind = weight.dtype if weight.is_cpu else _wide(weight.dtype)
-        to_weight = torch.zeros_like(weight, dtype=kind)
+        to_weight = torch.zeros_like(weight, dtype=kind) if ctx.needs_input_grad[1] else None  # of a frozen weight
         to_bias = None if bias is None else torch.zeros_like(bias, dtype=_wide(bias.dtype))
         total = features.new_zeros((), dtype=_wide(features.dtype))
         for part in _parts(features, weight):
@@ -92,9 +92,9 @@ class _LinearCrossEntropy(torch.autograd.Function):
             # Each row has one element to change, so plain indexing suffices: `scatter_add_` would copy all others.
             gradient[torch.arange(rows, device=gradient.device), targets[part]] -= 1 - label_smoothing
             torch.mm(gradient, weight, out=to_features[part])
-            if to_weight.dtype == chosen.dtype:
+            if to_weight is not None and to_weight.dtype == chosen.dtype:
                 to_weight.addmm_(gradient.T, chosen)
-            else:
+            elif to_weight is not None:
                 to_weight += gradient.T @ chosen
             if to_bias is not None:
                 to_bias += gradient.sum(0, dtype=to_bias.dtype)

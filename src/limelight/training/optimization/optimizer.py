@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from limelight.capabilities import multiplies_bf16
 from limelight.config import TrainingConfig
+from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions, TokenEmbedding
 from limelight.shapes import Float
 
@@ -23,12 +24,33 @@ ITERATIONS = 5
 """Newton-Schulz iterations: after 5 all singular values are between 0.7 and 1.2 (Jordan et al. 2024)."""
 
 
+def freeze(model: nn.Module, parts: Iterable[str]) -> None:
+    """Exclude the weights of some parts from training (`training.freeze`); a tied weight belongs to several parts.
+
+    Raises `UserError` for a part without weights, and if nothing is left to train.
+    """
+    for part in parts:
+        weights = [
+            weight
+            for name, module in model.named_modules(remove_duplicate=False)
+            if name == part or (part == "embeddings" and isinstance(module, TokenEmbedding))
+            for weight in module.parameters()
+        ]
+        if not weights:
+            known = ", ".join(["embeddings", *(name for name, _ in model.named_children())])
+            raise UserError(f"training.freeze={part}: this model has no such part with weights; it has {known}")
+        for weight in weights:
+            weight.requires_grad_(False)
+    if not any(weight.requires_grad for weight in model.parameters()):
+        raise UserError("training.freeze: nothing is left to train; freeze fewer parts")
+
+
 def make_optimizer(model: nn.Module, training: TrainingConfig = DEFAULTS) -> torch.optim.Optimizer:
     """Adam (Kingma & Ba 2015) in its fused form, decay decoupled from the gradient (Loshchilov & Hutter 2019), or Muon.
 
     Vectors (biases, norms) are not decayed. The caller sets the learning rate before each step.
     """
-    parameters = list(model.parameters())
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     matrices = [parameter for parameter in parameters if parameter.ndim >= 2]
     groups: list[dict[str, Any]] = [
         {"params": matrices, "weight_decay": training.weight_decay},

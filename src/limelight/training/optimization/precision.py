@@ -84,7 +84,8 @@ class HalfCopy:
         self._halves: list[torch.Tensor] = list(self._model.parameters())
         for master, half in zip(self._masters, self._halves, strict=True):
             half.data = half.data.to(dtype)
-            half.register_post_accumulate_grad_hook(_hand_on_to(master, arrived))
+            if half.requires_grad:
+                half.register_post_accumulate_grad_hook(_hand_on_to(master, arrived))
 
     @torch.no_grad()
     def refreshed(self) -> Model:
