@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from limelight import __version__
 from limelight.config import TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
 from limelight.files import fill_file, require_new, writing
@@ -159,7 +158,7 @@ def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float3
         converted = Path(temporary) / "model"
         export_ctranslate2(stored, converted, quantization=quantization)
 
-        card = exported_card(stored, f"A model of limelight {__version__} as an Argos package", _ARGOS_USE)
+        card = exported_card(stored, "A model as an Argos package", _ARGOS_USE)
         files = {METADATA: json.dumps(metadata).encode(), CARD: card.encode(), ARGOS_MODEL: model}
         for file in (converted / MODEL, converted / CONFIG, *sorted(converted.glob("*_vocabulary.json"))):
             files[f"model/{file.name}"] = file.read_bytes()

@@ -261,7 +261,7 @@ def _listed(path: Path) -> list[str]:
 
 def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     """The table of a `lex*.bin`, with our ids; None without one. Raises `UserError` for a damaged one."""
-    path = next(iter(sorted(folder.glob("lex*.bin"))), None)
+    path = min(folder.glob("lex*.bin"), default=None)
     if path is None:
         return None
     reader = ByteReader(memoryview(read(path, _MAX_SHORTLIST_BYTES)), str(path))
