@@ -74,9 +74,9 @@ def test_a_call_has_settings_of_its_own(settings: dict) -> None:
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)
-        one = translator(length_penalty=2.0)
+        one = translator(length_penalty=1.0)
     one.model.logits[..., 0] -= 1  # long enough for every setting to matter
-    other = Translator(one.model, one.tokenizers, DecodingConfig(**{"length_penalty": 2.0, **settings}))
+    other = Translator(one.model, one.tokenizers, DecodingConfig(**{"length_penalty": 1.0, **settings}))
     before, expected = one.translate(TEXTS), other.translate(TEXTS)
     assert one.translate(TEXTS, **settings) == expected != before
     assert list(one.translate_stream(TEXTS, **settings)) == expected
