@@ -153,7 +153,7 @@ async def models(call: Call) -> JsonObject:
     the number of snapshots of the run; `decoding` are the settings that a request does not give; `examples` are
     validation sentences of the run by language.
     """
-    described, limits = [], call.service.limits
+    described = []
     for model in call.service.catalog.models:
         directions = dict.fromkeys(model.directions, "") | model.pivots
         info = model.pool.info
@@ -168,7 +168,7 @@ async def models(call: Call) -> JsonObject:
                 "examples": info.get("examples", {}),
             }
         )
-    bounds = {name: getattr(limits, name) for name in ("characters", "texts", "beam", "n_best")}
+    bounds = {name: getattr(call.service.limits, name) for name in ("characters", "texts", "beam", "n_best")}
     return {"format": FORMAT, "models": described, "limits": bounds}
 
 
