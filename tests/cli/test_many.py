@@ -41,8 +41,8 @@ def test_a_long_file_is_translated_by_processes(
     monkeypatch.setattr(many, "_cores", lambda: 2)
     monkeypatch.setattr(many, "_gpus", lambda device: 0)
     started = []
-    engine = many._engine
-    monkeypatch.setattr(many, "_engine", lambda *given: started.append(given[2]) or engine(*given))
+    starter = many._starter
+    monkeypatch.setattr(many, "_starter", lambda *given: started.append(given[2]) or starter(*given))
     given = ["translate", "--model", one, "--n-best", 2, folder / "a.en"]
     alone = limelight(*given, "--workers", 1)
     assert (alone.code, started) == (0, [])

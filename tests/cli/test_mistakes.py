@@ -64,7 +64,7 @@ MISTAKES = """
     heads --model {trained} --model {trained} --test a.tsv | 2 models: the heads of one are measured
     heads --model {trained} --test empty.tsv    | no pair has from 1 to
     import -o out                               | missing argument 'SOURCE'
-    import gone -o out                          | cannot be read: No such file
+    import gone -o out                          | there is no such file or folder
     import . -o out                             | this is a model in no known format; `limelight import` reads Argos
     keys add                                    | add which key?
     keys list x                                 | list takes no name
@@ -112,7 +112,7 @@ MISTAKES = """
     train --out run --max-steps 1 --train a.en unequal.de | unequal
     train --out run --max-steps 1 --train empty.tsv | empty.tsv: there is nothing to train on: 0 of 0 pairs kept
     train --out run --max-steps 1 --source en | --source and --target name the languages of --train and --valid
-    train --out run --max-steps 1 --train a.tsv --recipe tinny | unknown recipe 'tinny'; choose from small
+    train --out run --max-steps 1 --train a.tsv --recipe tinny | unknown recipe 'tinny'; did you mean tiny?
     train --out run --max-steps 1 --train a.tsv --recipe tiny --config a.yaml | give --recipe or --config, not both
     train --out run --max-steps 1 --config gone.yaml | gone.yaml: cannot read the configuration: No such file
     train --out run --max-steps 1 --train a.tsv --set training.sed=4 | did you mean training.seed?

@@ -51,7 +51,7 @@ def test_a_score_from_training_to_translation(
     monkeypatch.setenv(plugins.FILES, "")
     missing = limelight("translate", "--model", folder, "--text", "a dog")
     assert missing.code == 2
-    assert "the score 'twice' is registered by the plugin twice_score: give its file" in missing.err
+    assert "written with plugins, which --plugin FILE names: {'score': {'module': 'twice_score'" in missing.err
     child = [sys.executable, "-m", "limelight", "--plugin", str(file), "translate", "--model", str(folder)]
     again = forked.run([*child, "--text", "a dog"])
     assert (again.returncode, again.stdout) == (0, translated.out), again.stderr

@@ -90,8 +90,8 @@ class OutputProjection(ABC):
 
 
 def sinusoids(
-    positions: Int[Tensor, "*places"], d_model: int, *, layout: str = "interleaved"
-) -> Float[Tensor, "*places model"]:
+    positions: Int[Tensor, "..."], d_model: int, *, layout: str = "interleaved"
+) -> Float[Tensor, "... model"]:
     """PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i+1) = cos(same) (Vaswani et al. 2017, section 3.5).
 
     Args:

@@ -29,6 +29,8 @@ class Tokenizers(NamedTuple):
     @property
     def one_vocabulary(self) -> bool:
         """Whether each id stands for the same token on both sides, even if they segment texts differently."""
+        if self.source is self.target:
+            return True
         source, target = (tokenizer.pieces(range(tokenizer.size)) for tokenizer in self)
         return source == target
 
