@@ -60,7 +60,7 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.6, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.8, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 0.8),
     Register("home-assistant", ("de", "fr"), 1.0),
     Register("python-docs", ("fr",), 0.2),
@@ -68,7 +68,7 @@ REGISTERS = (
     Register("libreoffice-ui", ("de", "fr"), 1.0),
     Register("chromium", ("de", "fr"), 1.0),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 5.0, phrases=20.0),
+    Register("written", ("de", "fr"), 4.5, phrases=8.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""

@@ -20,8 +20,8 @@ LIMITS = {True: (10.0, 2.0), False: (60.0, 60.0)}
 for. In short the machine may be busy with other things; undisturbed, the process would be busy for minutes."""
 PHASES = {
     "data preparation": {
-        "preparation.pairs.read_pairs": 3,
-        "preparation.pairs.train_tokenizer": 1,
+        "preparation.read.read_pairs": 3,
+        "preparation.vocabulary.train_tokenizer": 1,
         "preparation.pairs.make_stores": 1,
         "preparation.pairs.read_valid": 1,
         "training.tasks.translation.validation_batches": 1,
