@@ -248,7 +248,8 @@ SOURCES = {"cpu": 96, "cuda": 4096, "mps": 4096}
 """Maximum number of requests, for requests with few hypotheses."""
 
 CALL_TOKENS = 1024
-"""Maximum of source tokens * hypotheses that a model searches for in one call: others wait meanwhile."""
+"""Maximum of source tokens * hypotheses that a model searches for in one call, as others wait meanwhile; a request with
+more is searched for in steps."""
 
 
 class Engine:
@@ -299,8 +300,10 @@ class Engine:
             raise UserError("the request has a shortlist, and this engine scores all tokens")
         self._require_positions(request)
         number = next(self._numbers)
-        queue = self._plain if self.model.searches and request.is_plain else self._waiting
-        (queue.appendleft if first else queue.append)(Entry(number, request))
+        entry = Entry(number, request)
+        is_short = len(request.source) * entry.kind.width <= CALL_TOKENS
+        queue = self._plain if self.model.searches and request.is_plain and is_short else self._waiting
+        (queue.appendleft if first else queue.append)(entry)
         return number
 
     def change_form(self, model: Seq2Seq, short: ShortOutput | None) -> None:

@@ -229,6 +229,13 @@ def test_a_call_takes_requests_of_one_width_up_to_a_bound(model: Seq2Seq, seed: 
     assert not engine.busy
 
 
+def test_a_request_that_is_larger_than_a_call_is_searched_for_in_steps(calls: list) -> None:
+    model = model_of("pre")
+    source = [*[4] * (CALL_TOKENS // 12), model.end_id]
+    decoded(model, [Request(source, 3, SearchSettings(beam_size=width)) for width in (12, 11)])
+    assert len(calls) == 1
+
+
 def test_threads_do_not_disturb_one_another(seed: int) -> None:
     numbers, model = np.random.default_rng(seed), model_of("pre")
     requests = [random_request(numbers, model) for _ in range(64)]
