@@ -89,10 +89,6 @@ class Slow(Engine):
     def waiting(self) -> int:
         return 0
 
-    @property
-    def busy(self) -> bool:
-        return self.found < len(self.places)
-
     def step(self) -> list[Outcome]:
         self.found += 1
         self.threads, self.interval = torch.get_num_threads(), sys.getswitchinterval()
@@ -193,6 +189,35 @@ def test_long_tasks_have_few_sentences_in_the_engine_while_short_ones_come() -> 
     assert after(scheduler.SHORT_SECONDS) == 2 * scheduler.AT_A_TIME
     while service.busy:
         service.step()
+
+
+@pytest.mark.parametrize("seconds", [0.0, PATIENCE])
+def test_jobs_that_compute_for_long_take_turns(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a task with few requests has found comes first, and between the pauses of others."""
+    monkeypatch.setattr(scheduler, "SLICE_SECONDS", seconds)
+    seen: list[str] = []
+
+    class Together(Slow):
+        def step(self) -> list[Outcome]:
+            return [Slow.step(self)[0] for _ in range(self.found, len(self.places))]
+
+    def pausing(name: str, pauses: int) -> Steps[None]:
+        yield requests(1)[0]
+        for _ in range(pauses):
+            seen.append(name)
+            yield None
+        seen.append(name)
+
+    service = Scheduler(Together())
+    service.submit(1, [Job((pausing("long", 3) for _ in range(2)), list)])
+    service.step()
+    service.submit(2, [Job([pausing("short", 1)], list)])
+    while service.busy:
+        service.step()
+
+    assert {name: seen.count(name) for name in seen} == {"long": 8, "short": 2}
+    if not seconds:
+        assert seen[1:3] == ["short", "short"]
 
 
 def test_a_sentence_alone_is_decoded_in_one_thread() -> None:

@@ -17,18 +17,18 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
 
-from limelight.decoding.engine import Engine
+from limelight.decoding.engine import Engine, Outcome
 from limelight.pipelines.job import Ask, Job
 
 MAX_ENGINES = 4
@@ -52,6 +52,9 @@ BESIDE = 4
 """Sentences of all long tasks that it has while short ones come; at least one of each task."""
 SHORT_SECONDS = 5.0
 """After the last short task, seconds in which another one is expected."""
+SLICE_SECONDS = 0.02
+"""Time in which jobs receive hypotheses between two steps of a scheduler's engine; at least one job receives some.
+Repairs of placeholders take tens of milliseconds each, and many sentences may be decided in the same step."""
 
 _OWNER = Lock()
 """Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
@@ -109,7 +112,7 @@ class Queue:
         """Make the requests of the next window; returns their number."""
         window = list(islice(self._coming, WINDOW))
         self._complete = len(window) < WINDOW
-        self._waiting += sorted(window, key=lambda waiting: -len(waiting[1].request.source))
+        self._waiting += sorted(window, key=lambda waiting: -waiting[1].length)
         return len(window)
 
     def take(self, most: int, *, wait: bool) -> list[tuple[AnyJob, Ask]]:
@@ -156,9 +159,9 @@ def _work(engine: Engine, queue: Queue) -> None:
     requests = Requests(engine)
     while not queue.stopped:
         if 2 * engine.waiting < AHEAD:
-            for job, ask in queue.take(AHEAD - engine.waiting, wait=not engine.busy):
+            for job, ask in queue.take(AHEAD - engine.waiting, wait=not requests.busy):
                 requests.submit(job, ask)
-        if not engine.busy:
+        if not requests.busy:
             return
         for _, error in requests.step(first=False):
             if error is not None:
@@ -171,10 +174,22 @@ class Requests:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asked: dict[int, tuple[AnyJob, Ask, int]] = {}
+        self._decided, self._pauses = deque[Outcome](), count(-1, -1)
+        """Outcomes that the jobs have not received yet; those of pauses have negative numbers."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether any of them has not ended."""
+        return bool(self._asked)
 
     def submit(self, job: AnyJob, ask: Ask, owner: int = 0, *, first: bool = False) -> None:
         """Hand the engine a request of a job."""
-        self._asked[self._engine.submit(ask.request, first=first)] = job, ask, owner
+        if ask.request is None:
+            number = next(self._pauses)
+            self._decided.append(Outcome(number, []))
+        else:
+            number = self._engine.submit(ask.request, first=first)
+        self._asked[number] = job, ask, owner
 
     def count(self, owner: int) -> int:
         """The number of requests of an owner."""
@@ -186,12 +201,16 @@ class Requests:
             del self._asked[number]
             self._engine.cancel(number)
 
-    def step(self, *, first: bool) -> Iterator[tuple[int, Exception | None]]:
+    def step(self, *, first: bool, seconds: float = math.inf) -> Iterator[tuple[int, Exception | None]]:
         """A step of the engine; yields the owner of each request that has ended, and its error. Jobs receive
-        hypotheses, and their next requests are submitted, `first` before those that wait."""
-        for outcome in self._engine.step():
-            if outcome.id not in self._asked:
-                continue
+        hypotheses, and their next requests are submitted, `first` before those that wait. After these seconds the
+        remaining outcomes wait for the next step; those of owners with few requests come first."""
+        end = time.monotonic() + seconds
+        outcomes = [outcome for outcome in (*self._decided, *self._engine.step()) if outcome.id in self._asked]
+        counts = Counter(owner for _, _, owner in self._asked.values())
+        self._decided = deque(sorted(outcomes, key=lambda outcome: counts[self._asked[outcome.id][-1]]))
+        while self._decided:
+            outcome = self._decided.popleft()
             job, ask, owner = self._asked.pop(outcome.id)
             try:
                 if outcome.error is not None:
@@ -201,6 +220,8 @@ class Requests:
             except Exception as error:
                 job.fail(error)
             yield owner, outcome.error
+            if time.monotonic() > end:
+                return
 
 
 @dataclass(eq=False, slots=True)
@@ -261,7 +282,7 @@ class Scheduler:
         if not all(task.long for task in self._tasks.values()):
             self._last_short = self._clock()
         ended = self._advance()
-        self._changed |= dict.fromkeys(owner for owner, _ in self._requests.step(first=True))
+        self._changed |= dict.fromkeys(owner for owner, _ in self._requests.step(first=True, seconds=SLICE_SECONDS))
         return ended + self._advance()
 
     def _room(self, number: int, task: Task) -> int:

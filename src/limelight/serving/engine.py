@@ -224,6 +224,8 @@ class TranslationEngine(Engine):
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
         request.jobs = list(translator.jobs(texts, translator.options(**options)))
+        if _is_long(task) and any(job.has_spans for job in request.jobs):
+            translator.model.eval()  # built here, before repairs read its attention while others wait
         self.give(Task(task.id, PLANNED))
 
     def _ended(self, ended: Ended) -> None:
