@@ -1,14 +1,13 @@
 """Child processes of this package and the channel to them: engines of a service, readers of documents, compilation.
 
-A message is a header, sent as JSON, and a payload of bytes, through a pipe of `multiprocessing`; nothing that a child
-sends is unpickled. The child runs `work(inbox, send, *arguments)`, given as `module:name`; most are a `handler` that
-answers one call after the other.
+A message is a header, sent as JSON (a number that JSON does not have is null), and a payload of bytes, through a pipe
+of `multiprocessing`; nothing that a child sends is unpickled. The child runs `work(inbox, send, *arguments)`, given as
+`module:name`; most are a `handler` that answers one call after the other.
 
 A child runs in its own session, so Ctrl-C reaches only its parent. It ends with its parent, even in the middle of a
 call: a thread reads the pipe, which closes when the parent ends. Output goes to standard error.
 """
 
-import json
 import multiprocessing
 import os
 import signal
@@ -21,6 +20,8 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
+
+from pydantic_core import from_json, to_json
 
 from limelight.errors import RunError, UserError
 
@@ -132,12 +133,12 @@ class Child(Channel):
 
 
 def _send(pipe: Connection, header: Header, payload: bytes) -> None:
-    pipe.send_bytes(json.dumps(header).encode("ascii"))
+    pipe.send_bytes(to_json(header, inf_nan_mode="null"))
     pipe.send_bytes(payload)
 
 
 def _receive(pipe: Connection) -> Frame:
-    header = json.loads(pipe.recv_bytes(MAX_MESSAGE))
+    header = from_json(pipe.recv_bytes(MAX_MESSAGE))
     return header, pipe.recv_bytes(MAX_MESSAGE)
 
 

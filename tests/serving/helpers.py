@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 import uvicorn
+from pydantic_core import from_json, to_json
 
 from limelight.child import Inbox
 from limelight.config import DecodingConfig, Direction, TransformerConfig
@@ -139,7 +140,7 @@ class ThreadLink:
 
     def _report(self, report: Report) -> None:
         if not self._left:
-            self._heard(Report(*json.loads(json.dumps(report))))
+            self._heard(Report(*from_json(to_json(report, inf_nan_mode="null"))))
 
     def _run(self, make: Callable[[ReportCallback], Engine]) -> None:
         reason = ""

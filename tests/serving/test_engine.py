@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic_core import from_json, to_json
 
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import AS_JSON, TranslationEngine
+from limelight.serving.engine import TranslationEngine
 from limelight.serving.links import Report, Task
 from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
@@ -27,12 +28,17 @@ SETTINGS: list[dict[str, Any]] = [
 ]
 
 
+def sent(value: Any) -> Any:
+    """A value as the service receives it."""
+    return from_json(to_json(value, inf_nan_mode="null"))
+
+
 def alone(one: Translator, text: str, options: dict[str, Any]) -> dict[str, Any]:
     """What the translator says by itself."""
     options = dict(options)
     sampling = options.pop("sampling", None)
     found = one.translate(text, sampling=None if sampling is None else Sampling(**sampling), **options)
-    return AS_JSON.dump_python(found, mode="json")
+    return sent(found)
 
 
 def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
@@ -44,7 +50,7 @@ def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
         inbox.put(({"task": task}, b""))
 
     def send(report: Report) -> None:
-        reports.append(report)
+        reports.append(Report(*sent(report)))
         if sum(each.kind != "partial" for each in reports) == expected:
             inbox.put(({"task": None}, b""))
 

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from limelight.serving.call import Api, Call, Route
+from limelight.serving.call import Api, Call, JSONResponse, Response, Route
 from limelight.serving.fields import Upload, read_body, read_fields, read_form, read_query
 from limelight.serving.logs import LEFT
 from limelight.serving.refusal import FAULT, Refusal

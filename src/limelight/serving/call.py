@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
-from starlette.responses import JSONResponse as JSONResponse
+from pydantic_core import to_json
 from starlette.responses import Response as Response
 from starlette.routing import compile_path
 
@@ -24,6 +24,15 @@ from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Client, Service
 
 JsonObject = dict[str, Any]
+
+
+class JSONResponse(Response):
+    """An answer in JSON; a number that JSON does not have is null."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return to_json(content, inf_nan_mode="null")  # several times as fast as the standard library
 
 
 @dataclass(frozen=True, slots=True)

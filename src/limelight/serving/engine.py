@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter
-
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
@@ -39,8 +37,6 @@ from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
 from limelight.tokens.marked import knows_marks
 
-AS_JSON = TypeAdapter[Any](Any, config=ConfigDict(ser_json_inf_nan="null"))
-"""Makes values of JSON; a number that JSON does not have becomes null."""
 MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
@@ -85,7 +81,7 @@ class Engine:
 
     def done(self, task: int, value: Any) -> None:
         """Report the result of a task."""
-        self.send(Report(task, "done", AS_JSON.dump_python(value, mode="json")))
+        self.send(Report(task, "done", value))
 
     def guarded(self, task: int, work: Callable[..., None], *arguments: Any) -> None:
         """Do some work for a task, in any thread; an error ends it."""
@@ -339,18 +335,15 @@ def _answers(request: Request) -> Iterator[dict[str, Any]]:
     for text, job in zip(request.task.texts, request.jobs, strict=True):
         translation = job.result
         assert translation is not None
-        answer = {
+        yield {
             "text": translation.text if text.strip() else text,
             "alternatives": [alternative.text for alternative in translation.alternatives],
             "tokens": len(translation.tokens),
             "confidence": translation.confidence,
             "warnings": translation.warnings,
             "path": translation.path,
+            "sentences": job.sentences,
         }
-        sentences = [
-            AS_JSON.dump_python(sentence, mode="json") for sentence in job.sentences
-        ]  # other threads go on between
-        yield {**AS_JSON.dump_python(answer, mode="json"), "sentences": sentences}
 
 
 # ---- models that do not
