@@ -131,7 +131,7 @@ def test_a_setting_is_read_as_a_person_means_it(assignment: str, expected: objec
     ("assignment", "message"),
     [
         ("training.sed=7", "unknown setting training.sed; did you mean training.seed?"),
-        ("zzz=7", "unknown setting zzz; the sections are recipe, begin_with, extend_vocabulary, data, tokens"),
+        ("zzz=7", "unknown setting zzz; known are recipe, begin_with, extend_vocabulary, data, tokens"),
         ("training=3", "--set training: that is a section; set one of training.seed, training.max_steps"),
         ("data.train.0.source=en", "train is a list; set the whole list"),
         ("training.seed=[", "'[' is not a valid YAML value"),

@@ -70,6 +70,7 @@ MISTAKES = """
     keys list x                                 | list takes no name
     keys revoke x                               | x
     learn --memory gone.tsv --model {trained} -o new | gone.tsv
+    learn --memory a.tsv --model {trained} -o . | .: it exists already; give -o another name
     learn --memory a.tsv --model {trained} -o new | --memory a.tsv: fewer than 40 usable pairs
     pair a.txt gone.txt -o p.tmx                | gone.txt: there is no such file or folder
     pair a.txt b.txt -o p.xlsx                  | pairs are written as .tsv, .jsonl or .tmx, not .xlsx
@@ -116,6 +117,7 @@ MISTAKES = """
     train --out run --max-steps 1 --train a.tsv --recipe tiny --config a.yaml | give --recipe or --config, not both
     train --out run --max-steps 1 --config gone.yaml | gone.yaml: cannot read the configuration: No such file
     train --out run --max-steps 1 --train a.tsv --set training.sed=4 | did you mean training.seed?
+    train --out run --train a.tsv --set training.max_steps=many | training.max_steps: input should be a valid integer
     train --out run --max-steps 1 --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1
     train --out run --max-steps 1 --from gone --train a.tsv | gone: there is no such model
     train --out run --max-steps 1 --train a.tsv --general a.tsv | the model to begin with is missing

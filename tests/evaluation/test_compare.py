@@ -12,7 +12,7 @@ import pytest
 from limelight.errors import UserError
 from limelight.evaluation.compare import compare
 from limelight.evaluation.comparison_page import comparison_page
-from limelight.evaluation.metrics import find_metric
+from limelight.evaluation.metrics import further_metric
 from limelight.text.pair import Pair
 
 WORDS = ("the", "old", "man", "gave", "a", "small", "red", "book", "to", "his", "neighbor", "and", "she", "read", "it")
@@ -43,6 +43,7 @@ def test_the_paired_bootstrap_is_that_of_sacrebleu(tmp_path: Path) -> None:
     assert changes == sorted(changes, reverse=True)
     assert len(changes) == 10
     assert "B - A" in found.table()
+    assert [each.p for each in compare(pairs, ("a", "b"), (one, one)).differences] == [1, 1]
     assert json.loads(found.to_json())["names"] == ["a", "b"]
 
 
@@ -66,6 +67,6 @@ def test_chrf_plus_plus_and_ter_are_those_of_sacrebleu() -> None:
 
     gold, one = texts(1, 0), texts(2, 0.3)
     for name, metric in (("chrf++", CHRF(word_order=2)), ("ter", TER())):
-        assert find_metric(name)(one, gold).score == metric.corpus_score(one, [gold]).score
-    with pytest.raises(UserError, match="unknown metric 'bleurt'"):
-        find_metric("bleurt")
+        assert further_metric(name, one, gold).score == metric.corpus_score(one, [gold]).score
+    with pytest.raises(UserError, match=r"unknown metric 'bleurt'; choose from chrf\+\+, ter, or name its --plugin"):
+        further_metric("bleurt", one, gold)

@@ -234,8 +234,9 @@ def test_what_our_models_lack_is_named_together(tmp_path: Path) -> None:
             else:
                 file.write(struct.pack("<BIBIf", 1, 1, 0, 4, 0.0))
         file.write(struct.pack("<I", 0))
-    (tmp_path / "config.json").write_text(json.dumps({"eos_token": "</s>", "add_source_eos": True}))
-    with pytest.raises(UserError, match=r"decoder/alibi=1"):
+    values = {"eos_token": "</s>", "add_source_eos": True, "layer_norm_epsilon": {"a": 1}}
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    with pytest.raises(UserError, match=r"decoder/alibi=1.*layer_norm_epsilon={'a': 1} \(supported: 1e-05\)"):
         import_model(tmp_path, tmp_path / "out")
 
 

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from limelight.config import ModelConfig, RecurrentConfig
+from limelight.config import Corpus, DataConfig, ModelConfig, RecurrentConfig
 from limelight.errors import UserError
 from limelight.interop import export_huggingface, import_model
 from limelight.interop.huggingface import _OPTIONAL, _settings, read_config, read_m2m100, width_axis
@@ -70,6 +71,13 @@ def test_interleaved_sinusoids_come_back_as_halves(joint: Tokenizers, tmp_path: 
     with torch.no_grad():
         logits = [each.model.project(each.model(batch)) for each in (stored, back)]
     torch.testing.assert_close(*logits, rtol=1e-5, atol=1e-5)
+
+
+def test_the_languages_come_back(stored: StoredModel, tmp_path: Path) -> None:
+    data = DataConfig(train=(Corpus(files=("a.tsv",), source="en", target="de"),))
+    named = replace(stored, config=stored.config.model_copy(update={"data": data}))
+    export_huggingface(named, tmp_path / "marian")
+    assert import_model(tmp_path / "marian", tmp_path / "back") == (("en", "de"),)
 
 
 def test_an_imported_model_does_all_a_model_does(folder: Path, stored: StoredModel, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from limelight.interop.files import read_json
         (b"", "not JSON"),
         (b"{", "not JSON"),
         (b'{"a": "\xff"}', "not JSON"),
+        (rb'{"a": "\ud800"}', "not JSON: .*surrogates not allowed"),
         (b"[" * 100_000, "not JSON"),
         (b"[1]", "holds a list, not an object"),
         (b"7", "holds a int"),

@@ -154,8 +154,13 @@ def with_budget(settings: list[str], *, fit: bool) -> list[str]:
 
 
 def is_small_budget(settings: list[str]) -> bool:
-    """Whether a bound is so small that the recipe `quick` is better than `small`."""
-    return any(float(value) < SMALL[bound] for bound, value in _bounds(settings).items())
+    """Whether a bound is so small that the recipe `quick` is better than `small`. Raises `UserError` for an invalid
+    bound."""
+    from limelight.config import RunConfig, override
+
+    training = override(RunConfig(), [f"{bound}={value}" for bound, value in _bounds(settings).items()]).training
+    bounds = zip((training.max_steps, training.max_minutes), SMALL.values(), strict=True)
+    return any(value is not None and value < small for value, small in bounds)
 
 
 def _bounds(settings: list[str]) -> dict[str, str]:

@@ -144,12 +144,17 @@ def known_keys(family: str | None = None) -> list[str]:
 def _unknown(name: str, family: str) -> str:
     """The message for an unknown setting: one of this name in another section, or with a similar name."""
     known = [*known_keys(family), *(f"data.train.{key}" for key in Corpus.model_fields), *RunConfig.model_fields]
+    section = name.partition(".")[0]
     if name in known_keys():
         return f"{name} is not a setting of the model family {family}; choose a recipe of a family that has it"
     key = name.rpartition(".")[2]
     near = [candidate for candidate in known if candidate.rpartition(".")[2] == key]
-    near = near or difflib.get_close_matches(re.sub(r"\.\d+", "", name), known, n=1, cutoff=0.75)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"the sections are {', '.join(RunConfig.model_fields)}"
+    others = [candidate for candidate in known if candidate != section]
+    near = near or difflib.get_close_matches(re.sub(r"\.\d+", "", name), others, n=1, cutoff=0.75)
+    settings = [candidate for candidate in known if candidate.startswith(f"{section}.")]
+    hint = (
+        f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(settings or RunConfig.model_fields)}"
+    )
     return f"unknown setting {name}; {hint}"
 
 

@@ -301,8 +301,8 @@ class TrainingConfig(Section):
     bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"] | None = None
     """sacreBLEU's tokenization; by default it follows from the target language, or from the script of the validation
     text if the language is not named."""
-    metrics: tuple[str, ...] = Field((), examples=["names of plugins"])
-    """Further figures of translations in validation, which a plugin registers."""
+    metrics: tuple[str, ...] = Field((), examples=["chrf++", "ter"])
+    """Further figures of translations in validation: `chrf++`, `ter`, or what a plugin registers."""
     best_by: str = Field("bleu", examples=["bleu", "chrf", "loss", "accuracy", "macro_f1"])
     """The validation figure that selects the best model; the loss if the model has no such figure. While BLEU is below
     1, `bleu` compares chrF."""

@@ -115,7 +115,7 @@ def compare(
     differences = [
         Difference(
             name, f"{name}: {signatures[name]}", (one.score, other.score), (float(one.ci), float(other.ci)),
-            float(other.p_value),
+            float(other.p_value) if one.score != other.score else 1.0,  # sacreBLEU has its lowest p for equal systems
         )
         for name, (one, other) in ((name, results[name]) for name in metrics)
     ]  # fmt: skip

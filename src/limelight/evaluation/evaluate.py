@@ -8,12 +8,13 @@ from typing import Any, Unpack
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError, counted
 from limelight.evaluation.metrics import (
+    METRICS,
     Metric,
     bleu_metric,
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
-    find_metric,
+    further_metric,
 )
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import Figures, LengthBucket, files_of, provenance_lines, score_by_length, versions
@@ -98,8 +99,8 @@ def evaluate(
 ) -> Evaluation:
     """Translate the sources of `pairs` with `translate`, and score the result.
 
-    `tokenize` is BLEU's, see `corpus_bleu`; by default `choose_tokenization` chooses it. `metrics` are names of
-    `find_metric`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction`
+    `tokenize` is BLEU's, see `corpus_bleu`; by default `choose_tokenization` chooses it. `metrics` are names in
+    `METRICS`. `origin` adds to the provenance what only the caller knows: the model's folder, the seed. `direction`
     is one of the directions of a model that has several. `options` are the options of `translate`, with its defaults.
 
     Raises `UserError` if there is nothing to evaluate.
@@ -109,7 +110,8 @@ def evaluate(
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
     tokenize = tokenize or choose_tokenization(references)
     bleu_metric(tokenize)  # raises before any work
-    further = {name: find_metric(name) for name in metrics}
+    for name in metrics:
+        METRICS.find(name)  # also this
     source_lang, target_lang = direction or ("", "")
     search_options: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **options}
     settings = translator.options(**search_options)
@@ -121,7 +123,7 @@ def evaluate(
     return Evaluation(
         bleu=corpus_bleu(texts, references, tokenize=tokenize),
         chrf=corpus_chrf(texts, references),
-        further={name: score(texts, references) for name, score in further.items()},
+        further={name: further_metric(name, texts, references) for name in metrics},
         perplexity=perplexity(scores),
         sentences=len(pairs),
         unfinished=sum(not translation.finished for translation in translations),

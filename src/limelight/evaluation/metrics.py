@@ -112,16 +112,18 @@ def nfc(texts: Sequence[str]) -> list[str]:
     return [unicodedata.normalize("NFC", text) for text in texts]
 
 
-METRICS: Registry[Callable[[Sequence[str], Sequence[str]], float]] = Registry("metric", {})
+METRICS: Registry[Callable[[Sequence[str], Sequence[str]], Metric | float]] = Registry(
+    "metric",
+    {
+        "chrf++": partial(_corpus_score, "chrf++", CHRF(word_order=2)),  # Popović 2017
+        "ter": partial(_corpus_score, "ter", TER()),  # Snover et al. 2006; lower is better
+    },
+)
 """Further figures of translations, for `training.metrics` and `evaluate --metric`: `(outputs, references) -> float`."""
 register_metric = METRICS.register
-SACREBLEU: dict[str, Any] = {"chrf++": CHRF(word_order=2), "ter": TER()}
-"""chrF++ (Popović 2017), and TER (Snover et al. 2006; lower is better)."""
 
 
-def find_metric(name: str) -> Callable[[Sequence[str], Sequence[str]], Metric]:
-    """One of `SACREBLEU`, or of `METRICS`. Raises `UserError` for an unknown name."""
-    if name in SACREBLEU:
-        return partial(_corpus_score, name, SACREBLEU[name])
-    score = METRICS.find(name)
-    return lambda outputs, references: Metric(name, score(outputs, references), f"metric:{name}")
+def further_metric(name: str, outputs: Sequence[str], references: Sequence[str]) -> Metric:
+    """The score by one of `METRICS`. Raises `UserError` for an unknown name."""
+    score = METRICS.find(name)(outputs, references)
+    return score if isinstance(score, Metric) else Metric(name, score, f"metric:{name}")

@@ -19,7 +19,7 @@ import torch
 
 from limelight.batching.blocks import blocks_in_order
 from limelight.decoding.top import log_probabilities
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 from limelight.evaluation.summary import Figures, provenance_lines, versions
 from limelight.formats.running_text import measure, read_documents
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -89,7 +89,7 @@ class TextEvaluation(Figures):
             "bits per byte": f"{self.bits_per_byte:.4f}",
         }
         unknown = f", {self.unknown:,} of them unknown" if self.unknown else ""
-        text = f"{self.documents:,} documents, {self.characters:,} characters, {self.pieces:,} tokens{unknown}"
+        text = f"{counted(self.documents, 'document')}, {self.characters:,} characters, {self.pieces:,} tokens{unknown}"
         speed = f"{self.pieces / self.seconds:,.0f} tokens/s" if self.seconds else ""
         lines = [f"{name:<15} {value}" for name, value in figures.items()]
         lines += ["", text, f"each predicted from at most {self.context:,}; {self.seconds:.1f} s: {speed}"]

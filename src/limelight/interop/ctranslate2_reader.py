@@ -188,9 +188,9 @@ def _refused(settings: Mapping[str, float], values: Mapping[str, Any], width: in
     yield from unknown_values(
         {"add_source_eos": False, **values}, {"add_source_bos": [False], "add_source_eos": [True]}
     )
-    epsilon = values.get("layer_norm_epsilon")
-    if epsilon is not None and not 0 <= epsilon <= _EPSILON:
-        yield f"layer_norm_epsilon={epsilon:g} (supported: {_EPSILON:g})"
+    epsilon = values.get("layer_norm_epsilon") or 0
+    if not isinstance(epsilon, int | float) or not 0 <= epsilon <= _EPSILON:
+        yield f"layer_norm_epsilon={shown(str(epsilon))} (supported: {_EPSILON:g})"
     for side, name in (("encoder", "embeddings_0"), ("decoder", "embeddings")):
         scale = settings.get(f"{side}/scale_embeddings", settings.get(f"{side}/{name}/multiply_by_sqrt_depth", 1))
         if width and scale != 1 and abs(scale - width**0.5) > 1e-3:

@@ -45,6 +45,8 @@ def read_json(path: Path, kind: type = dict) -> Any:
     content = read(path, MAX_JSON_BYTES)
     try:
         value = json.loads(content)
+        if b"\\ud" in content.lower():  # half of a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:  # also invalid UTF-8
         raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
     if not isinstance(value, kind):

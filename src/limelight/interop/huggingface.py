@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from limelight.config import Direction, TransformerConfig, has_tags
+from limelight.config import UNNAMED, Direction, TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError, shown
 from limelight.files import require_new
 from limelight.interop.files import read_json
@@ -121,7 +121,7 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
     with new_folder(folder) as partial:
         write_json(partial / CONFIG, values)
         write_json(partial / "generation_config.json", search)
-        write_tokenizers(stored.tokenizers, partial)
+        write_tokenizers(stored.tokenizers, partial, *directions_of(stored.config.data))
         save_weights(partial / WEIGHTS, weights)
         (partial / CARD).write_text(exported_card(stored, "A Marian model for transformers", _USE), encoding="utf-8")
 
@@ -176,7 +176,7 @@ def width_axis(name: str) -> int | None:
     return 1 if part == "weight" else None
 
 
-def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
+def write_tokenizers(tokenizers: Tokenizers, folder: Path, direction: Direction = UNNAMED) -> None:
     """Write the files of transformers' `MarianTokenizer`, of which both sides have the same tokens. Raises `UserError`
     if two ids have the same name."""
     pieces = tokenizers.target.pieces(range(tokenizers.target.size))
@@ -192,6 +192,7 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path) -> None:
         "eos_token": END_PIECE,
         "unk_token": UNKNOWN_PIECE,
         "pad_token": PADDING_PIECE,
+        **dict(zip(("source_lang", "target_lang"), filter(None, direction.languages), strict=False)),
         "model_max_length": MAX_POSITIONS,
         "clean_up_tokenization_spaces": False,
     }

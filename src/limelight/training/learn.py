@@ -64,7 +64,7 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
 
 def work_of(output: Path) -> Path:
     """The folder of the run until the model is written to `output` or refused."""
-    return output.with_name(output.name + UNFINISHED)
+    return Path(f"{output}{UNFINISHED}")
 
 
 def left_of(output: Path) -> str:

@@ -33,8 +33,6 @@ from limelight.storage.weights import named_weights, put_weights, read_numbers
 from limelight.text.labels import read_labels
 from limelight.untrusted import read_plain
 
-"""The direction of a corpus without language names."""
-
 
 def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
     """The configuration with the directions of the run in `folder`, so that it describes the model by itself: a corpus
@@ -51,7 +49,7 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
     if stored and stored.begin_with == config.begin_with:
         inherited = stored.data.inherited
     elif config.begin_with:
-        parent = load_config(find_model(config.begin_with) / CONFIG)
+        parent = read_parent(config.begin_with)
         if parent.data.language_tokens == "both":
             raise UserError(
                 f"{config.begin_with}: translations of this model begin with a token for their language, which "

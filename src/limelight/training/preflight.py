@@ -102,7 +102,8 @@ def _check_training(training: TrainingConfig) -> None:
         TASKS.find(training.task)
     for name in training.metrics:
         METRICS.find(name)
-    figures = ("bleu", "chrf", "loss", "accuracy", "macro_f1", *training.metrics)
+    further = [name for name in training.metrics if name != "ter"]  # lower is better
+    figures = ("bleu", "chrf", "loss", "accuracy", "macro_f1", *further)
     if training.best_by not in figures:
         raise UserError(f"training.best_by={training.best_by}: choose from {', '.join(figures)}")
 

@@ -22,11 +22,11 @@ from limelight.config import (
 )
 from limelight.errors import UserError
 from limelight.evaluation.metrics import (
-    METRICS,
     bleu_metric,
     choose_tokenization,
     corpus_bleu,
     corpus_chrf,
+    further_metric,
 )
 from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
@@ -91,7 +91,7 @@ class ValidSet:
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
         }
-        figures |= {name: METRICS.find(name)(outputs, references) for name in self.config.training.metrics}
+        figures |= {name: further_metric(name, outputs, references).score for name in self.config.training.metrics}
         middle = len(outputs) // 2
         shown = self.chosen[middle].source, references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
