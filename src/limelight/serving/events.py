@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -69,4 +69,4 @@ async def streamed(log: Log, begin: Callable[[Partial], Awaitable[Any]], events:
 def event(value: Any, name: str = "") -> str:
     """One event of JSON."""
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(value, ensure_ascii=False)}\n\n"
+    return f"{head}data: {to_json(value, inf_nan_mode='null').decode()}\n\n"
