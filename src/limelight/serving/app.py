@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Awaitable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -21,8 +21,6 @@ from limelight.serving.service import Client, Service
 SCHEMES = ("bearer", "deepl-auth-key")
 """Schemes of the header `Authorization`."""
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-
-Value = TypeVar("Value")
 
 
 def build_app(service: Service, apis: Sequence[Api], cors: Sequence[str] = ()) -> ASGIApp:
@@ -68,9 +66,8 @@ class App:
             seconds = time.perf_counter() - started
             if route.counted:
                 service.metrics.end(route.api.name, status, seconds)
-            if not service.log.quiet and route.counted:
-                service.log("request", request=trace, api=route.api.name, path=route.path, method=route.method,
-                            status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
+                service.log.request(request=trace, api=route.api.name, path=route.path, method=route.method,
+                                    status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
 
     def _route_of(self, method: str, path: str) -> Route:
         """The route of a request; for an unknown path or method one that refuses."""
@@ -93,13 +90,13 @@ class App:
             answer = await self._handled(route, request)
             if not isinstance(answer, Response):
                 answer = Response(None, 204) if route.status == 204 else JSONResponse(answer, route.status)
-        except Refusal as refusal:
-            answer = refused(route.api, refusal)
         except ClientDisconnect:
             raise
         except Exception as error:
-            self._service.log.fault(error, request=trace)
-            answer = refused(route.api, FAULT)
+            refusal = error if isinstance(error, Refusal) else FAULT
+            if refusal is FAULT:
+                self._service.log.fault(error, request=trace)
+            answer = JSONResponse(route.api.failure(refusal), refusal.status, refusal.headers)
         answer.headers.update({**HEADERS, "X-Trace-ID": trace})
         return answer
 
@@ -125,15 +122,9 @@ class App:
             client = of_key(service, in_body, api)
         fields = {name: value for name, value in fields.items() if value is not None}  # typed clients send empty fields
         match = route.pattern.fullmatch(request.scope["path"])
-        base_url = str(request.base_url).rstrip("/") if route.upload else ""
-        call = Call(service, client, fields, match.groupdict() if match else {}, uploads, base_url)
+        call = Call(service, client, request, fields, match.groupdict() if match else {}, uploads)
         arguments = [] if route.form is None else [read_form(route.form, fields)]
         return await _while_there(route.handler(call, *arguments), request.receive)
-
-
-def refused(api: Api, refusal: Refusal) -> Response:
-    """A refusal in the words of a dialect."""
-    return JSONResponse(api.failure(refusal), refusal.status, refusal.headers)
 
 
 def of_key(service: Service, secret: object, api: Api) -> Client:
@@ -146,20 +137,21 @@ def of_key(service: Service, secret: object, api: Api) -> Client:
     return Client(f"key {key.name}", key.name)
 
 
-async def _while_there(work: Awaitable[Value], receive: Receive) -> Value:
+async def _while_there(work: Coroutine[Any, Any, Any], receive: Receive) -> Any:
     """The result of `work`, which is canceled when the client leaves. Raises `ClientDisconnect` then."""
+    working = asyncio.create_task(work)
 
-    async def left() -> None:
+    async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
+        working.cancel()
 
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(left())
+    leaving = asyncio.create_task(leave())
     try:
-        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientDisconnect
-        return working.result()
+        return await working
+    except asyncio.CancelledError:
+        if leaving.done():
+            raise ClientDisconnect from None
+        raise
     finally:
-        for task in (working, leaving):
-            task.cancel()
-        await asyncio.gather(working, leaving, return_exceptions=True)
+        leaving.cancel()

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 from pydantic_core import to_json
+from starlette.requests import Request
 from starlette.responses import Response as Response
 from starlette.routing import compile_path
 
@@ -41,13 +42,12 @@ class Call:
 
     service: Service
     client: Client
+    request: Request
     fields: Mapping[str, Any]
     """Fields of the query and of the body, in any form; the body takes precedence. A repeated field is a list."""
     path: Mapping[str, str]
     """The variable parts of the address."""
     uploads: Mapping[str, Upload]
-    base_url: str
-    """The public address of the service."""
 
     @property
     def file(self) -> Upload:

@@ -116,15 +116,6 @@ def revoke_key(path: Path, name: str) -> None:
     change_keys(path, revoke)
 
 
-def version_of(path: Path) -> tuple[int, int]:
-    """What changes with a file."""
-    try:
-        status = path.stat()
-    except OSError:
-        return 0, 0
-    return status.st_mtime_ns, status.st_ino
-
-
 class Keys:
     """The keys of a service, and what each may still translate.
 
@@ -146,24 +137,37 @@ class Keys:
         log: Callable[..., None] = lambda event, **_: None,
     ) -> None:
         self._clock, self._log = clock, log
-        self._path = keys if isinstance(keys, Path) else None
-        self._version = version_of(keys) if isinstance(keys, Path) else (0, 0)
-        self._keys = read_keys(keys, required=True) if isinstance(keys, Path) else keys
-        self._left: dict[str, tuple[float, float]] = {}
-        """Characters that each key had left, and when."""
+        self._path, self._keys = (keys, ()) if isinstance(keys, Path) else (None, keys)
+        self._version = -1, 0
+        """What changes with the file."""
+        self._regained: dict[str, float] = {}
+        """When a key will have all its characters again."""
+        self._read()
 
     def find(self, secret: str) -> Key | None:
         """The key, or None. It is compared with every hash, so the time says nothing about which fits."""
-        if self._path is not None and (version := version_of(self._path)) != self._version:
-            self._version = version
-            try:
-                self._keys = read_keys(self._path, required=True)
+        try:
+            if self._read():
                 self._log("keys_read")
-            except UserError as error:
-                self._log("reload_failed", reason=str(error))
+        except UserError as error:
+            self._log("reload_failed", reason=str(error))
         hashed = digest(secret)
         matching = [key for key in self._keys if hmac.compare_digest(hashed, key.sha256)]
         return matching[0] if matching else None
+
+    def _read(self) -> bool:
+        """Read the file if it has changed; returns whether it has. Raises `UserError`."""
+        if self._path is None:
+            return False
+        try:
+            status = self._path.stat()
+            version = status.st_mtime_ns, status.st_ino
+        except OSError:
+            version = 0, 0
+        is_changed, self._version = version != self._version, version
+        if is_changed:
+            self._keys = read_keys(self._path, required=True)
+        return is_changed
 
     def limit(self, name: str) -> int | None:
         """Characters a minute."""
@@ -179,17 +183,14 @@ class Keys:
         what = f"these are {characters} characters, and this key may translate {limit} a minute"
         if characters > limit:
             raise Refusal(413, "quota", f"{what}: send less at a time, or {more}")
-        left, since = self._left.get(name, (limit, now))
-        left = min(limit, left + (now - since) * limit / MINUTE)
-        self._left[name] = left, now
-        if characters > left:
-            wait = math.ceil((characters - left) * MINUTE / limit)
-            message = f"{what}, of which {int(left)} are left: wait, or {more}"
-            raise Refusal(429, "quota", message, retry_after=wait)
-        self._left[name] = left - characters, now
+        missing, seconds = max(0.0, self._regained.get(name, 0.0) - now), characters * MINUTE / limit
+        if (wait := round(missing + seconds - MINUTE, 3)) > 0:  # not for an error of rounding
+            left = int((MINUTE - missing) * limit / MINUTE)
+            message = f"{what}, of which {left} are left: wait, or {more}"
+            raise Refusal(429, "quota", message, retry_after=math.ceil(wait))
+        self._regained[name] = now + missing + seconds
 
     def give_back(self, name: str, characters: int) -> None:
         """Undo a count, for work that was not done."""
-        if name in self._left:
-            left, since = self._left[name]
-            self._left[name] = left + characters, since
+        if limit := self.limit(name):
+            self._regained[name] = self._regained.get(name, 0.0) - characters * MINUTE / limit

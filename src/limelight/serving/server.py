@@ -6,8 +6,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -201,12 +201,13 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
     service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
     service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
     server = web_server(service, build_app(service, APIS, plan.cors), proxies=plan.proxies)
-    stopping_asked, loads = asyncio.Event(), set[asyncio.Task[None]]()
+    tasks = set[asyncio.Task[None]]()
 
     def stop() -> None:
-        if stopping_asked.is_set():
+        if service.draining:
             server.force_exit = server.should_exit = True
-        stopping_asked.set()
+        else:
+            tasks.add(asyncio.create_task(drain(service, server, plan.drain_seconds)))
 
     async def load_again(model: Model) -> None:
         if not await model.reload(new := pool_of(model.name)):
@@ -214,33 +215,23 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
 
     def reload() -> None:
         log("reload")
-        loads.update(asyncio.create_task(load_again(model)) for model in catalog.models)
+        tasks.update(asyncio.create_task(load_again(model)) for model in catalog.models)
 
-    for name, act in {"SIGTERM": stop, "SIGINT": stop, "SIGHUP": reload}.items():
-        if (number := getattr(signal, name, None)) is not None:  # Windows has no SIGHUP
-            _handle(loop, number, act)
+    def handle(number: int, _frame: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(reload if signal.Signals(number).name == "SIGHUP" else stop)
+
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), handle)
     host, port = listening.getsockname()[:2]
     log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
-    serving, stopping = (
-        asyncio.create_task(server.serve(sockets=[listening])),
-        asyncio.create_task(stopping_asked.wait()),
-    )
     try:
-        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        await drain(service, server, plan.drain_seconds)
-        await serving
+        await server.serve(sockets=[listening])
     finally:
-        for task in (stopping, *loads):
+        for task in tasks:
             task.cancel()
         end_engines(service)
-
-
-def _handle(loop: asyncio.AbstractEventLoop, number: int, act: Callable[[], None]) -> None:
-    """Call `act` in the loop at a signal."""
-    try:
-        loop.add_signal_handler(number, act)
-    except NotImplementedError:  # the loops of Windows
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(act) and None)
 
 
 async def drain(service: Service, server: uvicorn.Server, seconds: float) -> None:

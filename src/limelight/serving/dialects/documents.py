@@ -97,7 +97,7 @@ async def translate_file(call: Call, form: libretranslate.Directed) -> JsonObjec
         raise
     path = PurePosixPath(document.name)
     document.name = f"{path.stem}_{form.target}{path.suffix}"
-    address = f"{call.base_url}/download_file/{document.id}{document.key}.{quote(document.name)}"
+    address = f"{call.request.base_url}download_file/{document.id}{document.key}.{quote(document.name)}"
     return {"translatedFileUrl": address}
 
 
