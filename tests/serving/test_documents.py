@@ -335,6 +335,19 @@ def test_a_fault_is_logged_and_failed_documents_take_no_room(service: Running, m
     assert [line["kind"] for line in service.lines() if line["event"] == "fault"] == ["ZeroDivisionError"] * 4
 
 
+@pytest.mark.usefixtures("forked_readers")
+def test_a_document_whose_reader_cannot_be_started_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with running({"one": ONE}) as service:
+        with monkeypatch.context() as patch:
+            patch.setattr(documents, "Child", fail)
+            assert send(service, b"the lamp").status == 500
+        assert service.service.uploads._documents == {}
+        fetched(service, send(service, b"the lamp").value)
+
+
 def test_segments_are_sent_some_at_a_time() -> None:
     segments = [Segment("a" * size) for size in (5, 5, 20, *[1] * (CHUNK + 1))]
     found = list(chunks(segments, 12))

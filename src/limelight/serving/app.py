@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
@@ -137,9 +137,9 @@ def of_key(service: Service, secret: object, api: Api) -> Client:
     return Client(f"key {key.name}", key.name)
 
 
-async def _while_there(work: Coroutine[Any, Any, Any], receive: Receive) -> Any:
+async def _while_there(work: Awaitable[Any], receive: Receive) -> Any:
     """The result of `work`, which is canceled when the client leaves. Raises `ClientDisconnect` then."""
-    working = asyncio.create_task(work)
+    working = asyncio.ensure_future(work)
 
     async def leave() -> None:
         while (await receive())["type"] != "http.disconnect":

@@ -9,7 +9,7 @@ The type of `asked` declares the fields of the request. Answers are JSON, or a `
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, get_type_hints
@@ -55,6 +55,12 @@ class Call:
         if "file" not in self.uploads:
             raise bad_request("file: there is none; send it as multipart/form-data")
         return self.uploads["file"]
+
+    def refuse(self, names: Sequence[str]) -> None:
+        """Raises `Refusal` for a field that would change the answer, and is not empty or false."""
+        for name in names:
+            if self.fields.get(name):
+                raise bad_request(f"{name}: not supported by this service; leave it out")
 
 
 class Asked(BaseModel):

@@ -137,7 +137,8 @@ class Keys:
         log: Callable[..., None] = lambda event, **_: None,
     ) -> None:
         self._clock, self._log = clock, log
-        self._path, self._keys = (keys, ()) if isinstance(keys, Path) else (None, keys)
+        self._path = keys if isinstance(keys, Path) else None
+        self._keys = () if isinstance(keys, Path) else keys
         self._version = -1, 0
         """What changes with the file."""
         self._regained: dict[str, float] = {}

@@ -99,9 +99,8 @@ class Pool:
         self._numbers = count(1)
         self._waiting: list[Request] = []
         """In the order of their turns."""
-        self._turns: dict[str, float] = {}
-        """The turn of the last request of each client that waits."""
         self._turn = 0.0
+        """The highest turn of the requests that engines were given."""
         self._engines: list[Engine] = []
         self._interval = min(5.0, limits.silence / 4)
         self.info: dict[str, Any] = {}
@@ -175,14 +174,15 @@ class Pool:
         """
         if self.closing or (self.trouble and not self.usable):
             raise unavailable()
+        mine = [request.turn for request in self._waiting if request.client == client]
         if not patient:
-            self._require_room(client)
+            self._require_room(len(mine))
         options = options or {}
         weight = cost_of(texts, options)
         lane: Lane = "short" if kind in ("translate", "detect", "write") else "explain"
         if kind == "translate" and weight > LONG:
             lane = "long"
-        turn = self._turns[client] = max(self._turn, self._turns.get(client, 0.0)) + weight + OVERHEAD
+        turn = max([self._turn, *mine]) + weight + OVERHEAD
         task = Task(next(self._numbers), kind, texts, options, partial is not None)
         request = Request(task, client, lane, turn, asyncio.get_running_loop().create_future(), partial)
         self._enqueue(request)
@@ -192,12 +192,11 @@ class Pool:
         finally:
             self._take_back(request)
 
-    def _require_room(self, client: str) -> None:
-        """Raises `Refusal` if there is no room for a request of this client."""
+    def _require_room(self, mine: int) -> None:
+        """Raises `Refusal` if there is no room for a request of a client of whom so many wait."""
         if self.waiting >= (most := self._limits.queue):
             message = beyond(f"{self.waiting} requests wait already", most, "--max-queue", "try again later")
             raise Refusal(503, "overloaded", message, retry_after=RETRY_SECONDS)
-        mine = sum(waiting.client == client for waiting in self._waiting)
         if mine >= (most := self._limits.queue // 2):
             remedy = "wait for answers, or send less at a time"
             message = beyond(f"{mine} of your requests wait already", most, "--max-queue", remedy)
@@ -222,9 +221,6 @@ class Pool:
             self._turn = max(self._turn, request.turn)
             engine.requests[request.task.id] = request
             engine.link.send(request.task)
-        if not self._waiting:
-            self._turns.clear()
-            self._turn = 0.0
 
     def _take_back(self, request: Request) -> None:
         """It has its result, its client has left, or its time is over: it leaves the queue and its engine."""

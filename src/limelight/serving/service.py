@@ -37,9 +37,9 @@ class TagHandling(NamedTuple):
 
     kind: str
     """`xml`, `html` or `markdown`, which has no settings."""
-    ignored: tuple[str, ...] = ()
-    splitting: tuple[str, ...] = ()
-    inline: tuple[str, ...] = ()
+    ignored: Sequence[str] = ()
+    splitting: Sequence[str] = ()
+    inline: Sequence[str] = ()
     outline: bool = True
 
 
@@ -226,8 +226,8 @@ class Service:
                 partial = None if shown is None else lambda number, text, to=numbers: shown(to[number], text)
                 translations = await self._run(client, way, texts, options, partial=partial)
                 for number, fields in zip(numbers, translations, strict=True):
-                    given = (fields.pop("text"), way.model.name, *way.direction, likely[number])
-                    answers[number] = Answer(*given, **fields)
+                    fields |= {**way.languages, "model": way.model.name, "detected": likely[number]}
+                    answers[number] = Answer(**fields)
             return [answers[number] for number in range(len(likely))]
 
     async def _run(

@@ -42,7 +42,7 @@ FORMALITIES = {
     "prefer_less": "prefer_informal",
 }
 REFUSED = ("glossary_ids", "style_id", "custom_instructions", "translation_memory_id", "output_format")
-"""Fields that would change a translation."""
+"""Fields that would change the answer."""
 
 
 def as_list(value: Any) -> Any:
@@ -85,16 +85,13 @@ class Tagging(Asked):
 
     def handling(self) -> TagHandling | None:
         """How tags are read; None for plain text. Raises `Refusal` for names of tags in such a text."""
-        lists = (self.ignore_tags, self.splitting_tags, self.non_splitting_tags)
-        if any(lists) and self.tag_handling not in ("xml", "html"):
+        kind, lists = self.tag_handling, (self.ignore_tags, self.splitting_tags, self.non_splitting_tags)
+        if any(lists) and kind not in ("xml", "html"):
             raise bad_request("ignore_tags, splitting_tags: only for xml and html: give tag_handling, too")
-        if not self.tag_handling:
-            return None
-        xml = self.tag_handling == "xml"
         ignored, splitting, inline = (
-            tuple(name.rpartition(":")[2] if xml else name.lower() for name in names) for names in lists
+            [name.rpartition(":")[2] if kind == "xml" else name.lower() for name in names] for names in lists
         )
-        return TagHandling(self.tag_handling, ignored, splitting, inline, self.outline_detection)
+        return TagHandling(kind, ignored, splitting, inline, self.outline_detection) if kind else None
 
 
 class WithGlossary(Asked):
@@ -108,9 +105,7 @@ class WithGlossary(Asked):
     def ask(self, call: Call, texts: Sequence[str], **more: Any) -> Ask:
         """What is asked for. Raises `Refusal` for a glossary without terms for the direction, and for settings that
         would change a translation and that no model here has."""
-        for name in REFUSED:
-            if call.fields.get(name):
-                raise bad_request(f"{name} is not supported: leave it out")
+        call.refuse(REFUSED)
         file, languages = "", (self.source_lang, self.target_lang)
         if self.glossary_id:
             file = call.service.glossaries.file(call.client.key, self.glossary_id, *languages)
@@ -134,15 +129,14 @@ async def translate(call: Call, form: Translate) -> JsonObject:
     if form.split_sentences == "nonewlines":
         texts = [LINE_BREAK.sub(" ", text) for text in texts]
     ask = form.ask(call, texts, lines=form.split_sentences == "0", tags=form.handling())
-    translations = []
+    translations = list[JsonObject]()
     for text, answer in zip(form.text, await translated(call, ask), strict=True):
-        translation: JsonObject = {"detected_source_language": (answer.language or form.source_lang).upper()}
-        translation["text"] = answer.text
+        language = (answer.language or form.source_lang).upper()
+        translations.append({"detected_source_language": language, "text": answer.text})
         if form.show_billed_characters:
-            translation["billed_characters"] = len(text)
+            translations[-1]["billed_characters"] = len(text)
         if form.model_type:
-            translation["model_type_used"] = form.model_type
-        translations.append(translation)
+            translations[-1]["model_type_used"] = form.model_type
     return {"translations": translations}
 
 
@@ -230,7 +224,7 @@ async def create(call: Call, form: NewGlossary) -> JsonObject:
     languages = form.source_lang, form.target_lang
     call.service.catalog.ways(*languages)
     entries = await asyncio.to_thread(read_entries, form.entries, SEPARATORS[form.entries_format])
-    source, target = (language.replace("_", "-").partition("-")[0].lower() for language in languages)
+    source, target = (re.split("[-_]", language)[0].lower() for language in languages)
     new = StoredGlossary(owner=call.client.key, name=form.name, source=source, target=target, entries=entries)
     return _shown(await call.service.glossaries.add(new))
 

@@ -10,6 +10,7 @@ import json
 import traceback
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote
@@ -127,17 +128,16 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
     service.require_open()
     name = document_name(name or sent.name)
     (way, *_) = service.catalog.ways(ask.source, ask.target)
-    document = service.uploads.add(name, call.client.id, len(sent.content))
-    child = Child(f"{reader.__module__}:{reader.__name__}", silence=SECONDS)
-    try:
-        header: Header = {"name": name, "source": ask.source, "target": way.direction.target or ask.target}
-        header |= {"unpacked": UNPACKED, "segments": service.limits.segments}
+    header: Header = {"name": name, "source": ask.source, "target": way.direction.target or ask.target}
+    header |= {"unpacked": UNPACKED, "segments": service.limits.segments}
+    with ExitStack() as undo:
+        document = service.uploads.add(name, call.client.id, len(sent.content))
+        undo.callback(service.uploads.forget, document)
+        child = Child(f"{reader.__module__}:{reader.__name__}", silence=SECONDS)
+        undo.callback(child.close)
         read = await _called(child, header, sent.content)
         segments, document.characters = await asyncio.to_thread(_counted, read)
-    except BaseException:
-        service.uploads.forget(document)
-        child.close()
-        raise
+        undo.pop_all()
 
     async def translated() -> bytes:
         texts = await _translations(service, call.client, segments, ask, copies=copies)

@@ -28,7 +28,7 @@ from limelight.serving.stored import usable
 
 MAX_MESSAGES = 1000
 REFUSED = ("tools", "functions", "logprobs", "top_logprobs", "audio", "web_search_options")
-"""Fields whose value would have to change the answer, unless it is empty or false."""
+"""Fields that would change the answer."""
 PLAIN_KEYS = {"type", "title", "description", "default"}
 """Keywords of a field in a schema that fit every translation."""
 _PAIR = re.compile(r"([A-Za-z_]+)-([A-Za-z_]+)")
@@ -75,9 +75,7 @@ class Completion(Asked):
 @API.post("/v1/chat/completions")
 async def completions(call: Call, form: Completion) -> Any:
     """Translate what the last message of the user asks for."""
-    for name in REFUSED:
-        if call.fields.get(name):
-            raise bad_request(f"{name}: not supported by a translator; leave it out")
+    call.refuse(REFUSED)
     prompt = _prompt(form.messages)
     write = partial(_content, _field(form.response_format, prompt.form), prompt)
     ask = _ask(call.service, form, prompt)
