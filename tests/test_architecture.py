@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 Sources = dict[str, str]
 
 LEVELS = (
-    {"child", "errors", "files", "memory", "parts", "plugins", "registry", "screen", "shapes", "signals", "untrusted"},
+    {"child", "errors", "files", "memory", "plugins", "registry", "screen", "shapes", "signals", "untrusted"},
     {"config", "formats", "recipes", "text", "tokens"},
     {"batching", "attention", "capabilities", "layers"},
     {"models"},

@@ -111,12 +111,6 @@ def as_json(value: Any, **options: Any) -> str:
     return text
 
 
-def write_all(handle: int, content: bytes) -> None:
-    """Write all bytes without buffering: a full disk raises here, not at a later flush."""
-    while content:
-        content = content[os.write(handle, content) :]
-
-
 @contextmanager
 def whole_folder(folder: Path) -> Iterator[Path]:
     """A context with a temporary folder, which is synced to disk and renamed to `folder` at the end, or removed after

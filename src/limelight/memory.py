@@ -37,14 +37,6 @@ _KERNELS = "64"
 _SPINS = "3000"
 
 
-def physical_memory() -> int | None:
-    """Bytes of memory of this machine; None if the system does not report it (Windows)."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
 def hold_memory_for_work() -> bool:
     """Keep freed memory (glibc only; returns whether it does), few compiled kernels (if none was used yet), and short
     spins of waiting threads (if torch has not been imported yet).

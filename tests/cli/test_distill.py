@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from limelight.cli.app import run
+from limelight.documents.parts import parts_of
 from limelight.formats import read_pairs
-from limelight.parts import parts_of
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines, write_pairs
@@ -86,7 +86,7 @@ def test_interrupted_it_goes_on_to_the_same_bytes(
     text = str(whole.parent / "a.en")
     begin = ["distill", "--model", str(one), "--text", text, "--beam", "1", "--device", "cpu"]
     words_of_it = [*begin, "-o", str(tmp_path / "new.tsv.gz")]
-    command = Command(words_of_it, tmp_path / "err", Moment("limelight.parts.Parts.append", 2, lasts=30))
+    command = Command(words_of_it, tmp_path / "err", Moment("limelight.documents.parts.Parts.append", 2, lasts=30))
     command.reach()
     command.send(number)
     ended = command.end()

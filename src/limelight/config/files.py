@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +167,23 @@ def _describe(fault: Any, family: str) -> str:
     said = "" if isinstance(value, dict) else f", not {shown(repr(value))}"
     message = fault["msg"].removeprefix("Value error, ")  # raised by our own validators
     return f"{name}: {message[:1].lower()}{message[1:]}{said}"
+
+
+# ---- differences
+
+Difference = tuple[str, Any, Any]
+"""Full name of a value (`section.key`), its old value and its new value."""
+
+
+def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
+    """All values in which two nested mappings differ; None stands for a missing value."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = {**old, **new}
+        nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
+        return [difference for part in nested for difference in part]
+    return [] if old == new else [(name, old, new)]
+
+
+def describe_differences(changes: Sequence[Difference]) -> str:
+    """Differences between stored and requested values, for a message."""
+    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in changes)

@@ -16,12 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from limelight.config.files import describe_differences, differences
 from limelight.corpus.shards import RESERVED, RESULT, Item, Shard
 from limelight.corpus.worker import Done, Outcome
+from limelight.documents.parts import AGAIN, Parts, parts_of
 from limelight.errors import RunError, UserError
 from limelight.files import as_json, fill_file, remove, require_new, sha256, write_whole, writing
 from limelight.formats.opening import compress
-from limelight.parts import AGAIN, Parts, describe_differences, differences, parts_of
 from limelight.text.pair import BadLine
 
 FORMAT = 5

@@ -15,9 +15,9 @@ from limelight.corpus.pool import ENDED, TIMEOUT, Chunk, Pool, Start
 from limelight.corpus.results import REPORT, Counts, Results
 from limelight.corpus.shards import Shard, find_shards, read_items
 from limelight.corpus.worker import Done
+from limelight.documents.parts import AGAIN
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, write_whole, writing
-from limelight.parts import AGAIN
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from limelight.documents.document import Document
+from limelight.documents.parts import SUFFIX, Parts, parts_of
 from limelight.documents.report import LeftOut, Note, Report
 from limelight.documents.translate import Work, made_of, translate_document
 from limelight.errors import UserError
 from limelight.files import PARTIAL, cause, sha256
 from limelight.formats.registry import DOCX, FORMATS, is_document
-from limelight.parts import SUFFIX, Parts, parts_of
 
 RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""

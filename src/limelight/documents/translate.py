@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
+from limelight.documents.parts import Parts, parts_of
 from limelight.documents.report import KEPT, Note, Report, UnitTranslation, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BOTH_SIDES, suffix_of
 from limelight.formats.unit import Options, Unit
-from limelight.parts import Parts, parts_of
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import CODES

@@ -1,6 +1,7 @@
 """Weights as named tensors, in fp32, bf16 or int8."""
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,6 @@ from torch import Tensor, nn
 from limelight.errors import RunError, UserError, shown
 from limelight.files import cause, fill_file
 from limelight.layers.embedding import quantize_rows
-from limelight.memory import physical_memory
 from limelight.untrusted import open_plain
 
 FORMS = ("fp32", "bf16", "int8")
@@ -140,12 +140,20 @@ def _require_size(path: Path) -> None:
     """Bounds that the library does not have. Raises `ValueError`."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
-        memory = physical_memory()
-        if memory is not None and size > memory:
+        memory = _physical_memory()
+        if size > memory:
             raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
         length = int.from_bytes(file.read(8), "little")
         if length > MAX_HEADER_BYTES:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")
+
+
+def _physical_memory() -> float:
+    """Bytes of memory of this machine; infinite if the system does not report it (Windows)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return math.inf
 
 
 def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:

@@ -19,13 +19,13 @@ from limelight.config import (
     load_config,
     trained_directions,
 )
+from limelight.config.files import Difference, describe_differences, differences
 from limelight.config.recipes import finetune
 from limelight.errors import UserError, shown
 from limelight.files import write_whole
 from limelight.formats import names_languages
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
-from limelight.parts import Difference, describe_differences, differences
 from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
 from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start

@@ -5,12 +5,11 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from limelight.config import TrainingConfig
-from limelight.files import write_all, write_whole, writing
+from limelight.files import write_whole, writing
 from limelight.screen import Display, clock
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loggers import Logger, open_loggers
@@ -37,7 +36,7 @@ class Report:
         self.config = config
         self.display = Display(quiet=quiet)
         self._folder, self._path = folder, folder / "log.jsonl"
-        self._log: FileIO | None = None
+        self._log: BinaryIO | None = None
         self._loggers: list[Logger] = []
         self._pieces, self._since = 0, time.monotonic()
 
@@ -49,7 +48,7 @@ class Report:
         with writing(self._path, _AFTERWARDS):
             if self._path.exists():
                 write_whole(self._path, "".join(_lines_until(self._path, progress)))
-            self._log = open(self._path, "ab", buffering=0)  # noqa: SIM115  # a full disk raises when a line is written
+            self._log = open(self._path, "ab")  # noqa: SIM115
         with writing(self._folder, _AFTERWARDS):
             self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
         self._since = time.monotonic()
@@ -119,7 +118,8 @@ class Report:
         position = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
             with writing(self._path, _AFTERWARDS):
-                write_all(self._log.fileno(), (json.dumps({"event": event, **position, **finite}) + "\n").encode())
+                self._log.write((json.dumps({"event": event, **position, **finite}) + "\n").encode())
+                self._log.flush()  # a full disk raises here
         numbers = {f"{event}/{name}": value for name, value in finite.items() if isinstance(value, int | float)}
         for logger in self._loggers:
             with writing(self._folder, _AFTERWARDS):

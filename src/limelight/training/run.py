@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 
 from limelight.config import RunConfig, dump_config, load_config
+from limelight.config.files import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import cause, clear_leftovers, remove, write_whole
 from limelight.inference.prepare import slow_precision
 from limelight.models.families import build_model, choose_device, count_parameters
-from limelight.parts import describe_differences, differences
 from limelight.pipelines.scheduler import settings_put_back
 from limelight.preparation.hold_out import HELD_OUT, plan_hold_out
 from limelight.preparation.pairs import Prepared

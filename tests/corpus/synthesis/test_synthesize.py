@@ -13,9 +13,9 @@ import pytest
 
 from limelight.corpus.synthesis import REASONS, Job, Part, report_table, survey_job, synthesize
 from limelight.decoding.sampling import Sampling
+from limelight.documents.parts import MANIFEST, parts_of
 from limelight.errors import RunError, UserError
 from limelight.files import remove, sha256
-from limelight.parts import MANIFEST, parts_of
 from tests.corpus.fakes import killed_before
 from tests.corpus.synthesis.fakes import Parrot
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from limelight.config.files import describe_differences, differences
+from limelight.documents.parts import MANIFEST, Parts, parts_of
 from limelight.errors import RunError, UserError
 from limelight.files import require_new, sync_file
-from limelight.parts import MANIFEST, Parts, describe_differences, differences, parts_of
 from tests.forked import PROCESSES
 
 MADE_OF = {"text": "a", "search": {"beam": 4}}

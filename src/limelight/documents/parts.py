@@ -7,33 +7,16 @@ The writer makes OUTPUT from all parts, and then removes the folder.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from filelock import FileLock, Timeout
 
+from limelight.config.files import describe_differences, differences
 from limelight.errors import RunError, UserError
 from limelight.files import as_json, cause, remove, write_whole, writing
-
-Difference = tuple[str, Any, Any]
-"""Full name of a value (`section.key`), its old value and its new value."""
-
-
-def differences(old: Any, new: Any, name: str = "") -> list[Difference]:
-    """All values in which two nested mappings differ; None stands for a missing value."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = {**old, **new}
-        nested = (differences(old.get(key), new.get(key), f"{name}.{key}" if name else key) for key in keys)
-        return [difference for part in nested for difference in part]
-    return [] if old == new else [(name, old, new)]
-
-
-def describe_differences(changes: Sequence[Difference]) -> str:
-    """Differences between stored and requested values, for a message."""
-    return "; ".join(f"{name} is {old!r} there, {new!r} here" for name, old, new in changes)
-
 
 SUFFIX = ".parts"
 MANIFEST = "manifest.json"
