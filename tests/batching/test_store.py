@@ -18,6 +18,7 @@ from limelight.batching.store import (
     add_links,
     add_pairs,
     add_text,
+    described,
     new_store,
     open_alignments,
     open_store,
@@ -25,6 +26,7 @@ from limelight.batching.store import (
     store_matches,
 )
 from limelight.errors import RunError
+from limelight.formats.running_text import Part
 from limelight.text.marked_pairs import Link
 from tests.batching.helpers import written
 
@@ -44,7 +46,7 @@ def write_pairs(folder: Path, *rows: tuple[Any, ...]) -> TokenStore:
 def write_text(folder: Path, *parts: tuple[list[int], bool]) -> TextStore:
     with new_store(folder, "print", vocabulary_size=70_001) as columns:
         for number, (row, ends) in enumerate(parts or [([5, 6], True)]):
-            add_text(columns, row, ends=ends, characters=number, utf8_bytes=2 * number)
+            add_text(columns, [Part("ä" * number, ends, held_out=False, is_line=False)], [row])
     return open_text_store(folder)
 
 
@@ -78,8 +80,10 @@ def test_plain_text(tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[
     expected = [END, *(piece for row, ends in parts for piece in [*row, *[END] * ends])]
     assert store.ids.tolist() == expected
     assert isinstance(store.ids, np.memmap)
-    assert (store.documents, store.unknown) == (sum(ends for _, ends in parts), expected.count(UNKNOWN))
-    assert (store.characters, store.utf8_bytes) == (sum(range(len(parts))), 2 * sum(range(len(parts))))
+    figures = described(folder)
+    assert store.documents == figures.documents == sum(ends for _, ends in parts)
+    assert store.utf8_bytes == figures.utf8_bytes == 2 * figures.characters == 2 * sum(range(len(parts)))
+    assert figures.unknown == expected.count(UNKNOWN)
     assert store_matches(folder, "print")
     assert not store_matches(folder, "another")
 
@@ -108,16 +112,13 @@ def test_half_a_store_is_never_opened(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("rows", [1, 3000])
-def test_a_full_disk_is_told_and_leaves_the_former_store(rows: int, tmp_path: Path) -> None:
-    """Met when the buffer is full, or only when it is brought to the disk."""
+def test_a_full_disk_is_told_and_leaves_the_former_store(tmp_path: Path) -> None:
     write_pairs(tmp_path / "s")
 
     def fill() -> None:
         with new_store(tmp_path / "s", "print") as columns:
-            columns._files["source_text.values"] = columns._open.enter_context(open("/dev/full", "wb"))  # noqa: SIM115
-            for _ in range(rows):
-                add_pairs(columns, [ONE])
+            (columns.folder / "source_text.values").symlink_to("/dev/full")
+            add_pairs(columns, [ONE])
 
     with pytest.raises(RunError, match="s: cannot be written: No space left on device; nothing is lost"):
         fill()

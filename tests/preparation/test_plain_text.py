@@ -62,8 +62,8 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
     else:
         assert [text.split() for text in (*train, *valid)] == [TEXT[:cut].split(), TEXT[cut:].split()]
         assert train[0].count("\n") + valid[0].count("\n") == 211
-    assert (found.train.documents, found.train.characters) == (1, cut)
-    assert (found.valid.characters, found.valid.utf8_bytes) == (len(TEXT) - cut, len(TEXT) - cut)
+    assert (found.train.documents, found.train.utf8_bytes) == (1, cut)
+    assert found.valid.utf8_bytes == len(TEXT) - cut
     assert found.tokenizers.source is found.tokenizers.target
     assert found.tokenizers.target.pieces([reserved_id(found.tokenizers.target, MASK)]) == [MASK]
     assert said[0] == f"learned a {kind} vocabulary of {found.tokenizers.target.padding}"
@@ -81,7 +81,7 @@ def test_a_text_that_is_one_long_line_is_read_in_parts_and_is_the_same(
     assert len(text) > 110_000
     found, _ = prepared(config, tmp_path / "run")
     assert found.train.ids.tolist() == [0, *encode_text(found.tokenizers.target, text), 0]
-    assert (found.train.documents, found.train.characters) == (1, len(text))
+    assert (found.train.documents, found.train.utf8_bytes) == (1, len(text))
 
 
 @pytest.mark.parametrize("kind", ["characters", "bpe"])
@@ -92,8 +92,8 @@ def test_lines_as_documents_stay_whole(kind: str, tmp_path: Path) -> None:
     train, valid = text_of(found, "train"), text_of(found, "valid")
     assert train + valid == LINES
     assert found.train.documents == len(train)
-    assert found.valid.characters == sum(len(line) + 1 for line in valid)
-    assert 0.05 < found.valid.characters / len(TEXT) <= 0.1
+    assert found.valid.utf8_bytes == sum(len(line) + 1 for line in valid)
+    assert 0.05 < found.valid.utf8_bytes / len(TEXT) <= 0.1
     assert said[-1] == "left out 2: documents of nothing but white space"
 
 
@@ -103,7 +103,7 @@ def test_bytes_are_counted_as_they_were_read(tmp_path: Path) -> None:
     found, said = prepared(configured(tmp_path, text=text, valid_text=valid_text), tmp_path / "run")
     assert text_of(found, "train") == [TEXT]
     assert text_of(found, "valid") == ["f\u2047nf \u2047\none\n"]
-    assert (found.valid.characters, found.valid.utf8_bytes, found.valid.unknown) == (11, 14, 2)
+    assert found.valid.utf8_bytes == 14
     assert said[-1] == "for validation: 1 documents, 11 characters, 13 tokens, 2 of them unknown"
 
 
@@ -127,7 +127,7 @@ def test_a_bad_line_stops_with_its_place_or_is_told_once(tmp_path: Path) -> None
     with pytest.raises(UserError, match=r"text\.txt:212: not valid UTF-8"):
         prepared(configured(tmp_path, text=(path,)), tmp_path / "run")
     found, said = prepared(configured(tmp_path, text=(path,), on_bad_line="skip"), tmp_path / "run")
-    assert found.train.characters + found.valid.characters == len(TEXT)
+    assert found.train.utf8_bytes + found.valid.utf8_bytes == len(TEXT)
     assert sum(line.startswith(f"skipped {path}:212: ") for line in said) == 1
     assert said[-1].startswith("skipped 1 line that cannot be read")
     assert (tmp_path / "run" / "data" / "text-skipped.txt").read_text().startswith(f"{path}:212: ")

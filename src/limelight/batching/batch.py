@@ -37,28 +37,26 @@ def cut_batches(
         tokens: budget of a batch, as rows times the longest side, padding included. A pair that exceeds the budget is a
             batch of its own.
     """
-    rows = generator.permutation(len(source_lengths))  # a stable sort keeps the random order of equal lengths
     longest = np.maximum(source_lengths, target_lengths)
+
+    def divided(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Two parts, split along the side where it saves more."""
+        noise = 1 + _FREEDOM * generator.random(len(rows) - 1)
+        orders = [rows[np.argsort(side[rows], kind="stable")] for side in (source_lengths, target_lengths)]
+        costs = [noise * _costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
+        cost, order = min(zip(costs, orders, strict=True), key=lambda choice: choice[0].min())
+        first = int(cost.argmin()) + 1
+        return order[:first], order[first:]
+
+    rows = generator.permutation(len(source_lengths))  # a stable sort keeps the random order of equal lengths
     batches, parts = [], [rows] if len(rows) else []
     while parts:
         part = parts.pop()
         if len(part) == 1 or len(part) * int(longest[part].max()) <= tokens:
             batches.append(part)
         else:
-            parts += _divide(part, source_lengths, target_lengths, tokens, generator)
+            parts += divided(part)
     return [batches[number] for number in generator.permutation(len(batches))]
-
-
-def _divide(
-    rows: np.ndarray, source_lengths: Lengths, target_lengths: Lengths, tokens: int, generator: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Two parts, split along the side where it saves more."""
-    noise = 1 + _FREEDOM * generator.random(len(rows) - 1)
-    orders = [rows[np.argsort(side[rows], kind="stable")] for side in (source_lengths, target_lengths)]
-    costs = [noise * _costs(source_lengths[order], target_lengths[order], tokens) for order in orders]
-    cost, order = min(zip(costs, orders, strict=True), key=lambda each: each[0].min())
-    first = int(cost.argmin()) + 1
-    return order[:first], order[first:]
 
 
 def _costs(sources: Lengths, targets: Lengths, tokens: int) -> np.ndarray:
@@ -67,12 +65,12 @@ def _costs(sources: Lengths, targets: Lengths, tokens: int) -> np.ndarray:
     right = left[::-1]
     widths = np.maximum.accumulate(sources) + np.maximum.accumulate(targets)
     widths_behind = (np.maximum.accumulate(sources[::-1]) + np.maximum.accumulate(targets[::-1]))[::-1]
-    places = left * widths[:-1] + right * widths_behind[1:]
+    positions = left * widths[:-1] + right * widths_behind[1:]
 
     counts = np.cumsum(np.maximum(sources, targets))
     batches = counts * (_PADDING / tokens)
     needed = np.ceil(batches[:-1]) + np.ceil(batches[-1] - batches[:-1])
-    cost = places * (1 + _UNFILLED * (needed / batches[-1] - 1))
+    cost = positions * (1 + _UNFILLED * (needed / batches[-1] - 1))
     share = counts[:-1] / counts[-1]
     even = (share >= _MIN_SHARE) & (share <= 1 - _MIN_SHARE)
     return np.where(even, cost, np.inf) if even.any() else cost
@@ -118,13 +116,15 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on another device. A copy from pinned memory is asynchronous; from other memory that is unsafe."""
-        return self._each(lambda tensor: tensor.to(device, non_blocking=device.type == "cuda" and tensor.is_pinned()))
+        return self._changed(
+            lambda tensor: tensor.to(device, non_blocking=device.type == "cuda" and tensor.is_pinned())
+        )
 
     def pinned(self) -> "Batch":
         """The batch in pinned memory."""
-        return self._each(Tensor.pin_memory)
+        return self._changed(Tensor.pin_memory)
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> "Batch":
         tensors = {name: change(getattr(self, name)) for name in self.__slots__ if name != "source_lengths"}
         return replace(self, **tensors)
 

@@ -94,8 +94,6 @@ def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:
     parts = [(view, chosen[chosen[:, 0] == number, 1]) for number, view in enumerate(views)]
     sources = Ragged.joined(view.store.sources.take(rows).prefixed(view.prefix) for view, rows in parts)
     targets = Ragged.joined(view.store.targets.take(rows) for view, rows in parts)
-    if len(parts) == 1:  # in their order already
-        return DrawnRows(sources, targets)
     back = np.argsort(np.argsort(chosen[:, 0], kind="stable"))
     return DrawnRows(sources, targets).take(back)
 

@@ -3,10 +3,10 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, TypeAdapter
@@ -14,6 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from limelight.batching.ragged import Ragged, mapped
 from limelight.errors import RunError
 from limelight.files import whole_folder, writing
+from limelight.formats.running_text import Part
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.pair import Sides
 from limelight.tokens.tokenizer import END, UNKNOWN
@@ -31,10 +32,13 @@ class Description(BaseModel):
     fingerprint: str = ""
     """Identifies what the store was made from."""
     pieces: int = 0
+    """Tokens of a text. Further figures of a text, which are 0 for pairs:"""
     documents: int = 0
     characters: int = 0
+    """Characters of the original text, line ends included."""
     utf8_bytes: int = 0
     unknown: int = 0
+    """Characters or tokens that are not in the vocabulary."""
 
 
 def described(folder: Path) -> Description:
@@ -63,18 +67,21 @@ def _intact(folder: Path) -> Iterator[None]:
         ) from None
 
 
+@dataclass(slots=True)
 class Columns:
     """The files of a new store, which are appended to."""
 
-    def __init__(self, folder: Path, dtype: str, files: ExitStack) -> None:
-        self.folder, self.dtype, self.figures = folder, dtype, Counter[str]()
-        self._ends, self._files, self._open = Counter[str](), dict[str, BinaryIO](), files
+    folder: Path
+    dtype: str
+    figures: Counter[str] = field(default_factory=Counter)
+    """Fields of the `Description`."""
+    _ends: Counter[str] = field(default_factory=Counter)
+    """The number of values of each column of rows."""
 
     def add(self, name: str, values: Sequence[int] | np.ndarray, dtype: str = "") -> None:
         """Append numbers to a file."""
-        if name not in self._files:
-            self._files[name] = self._open.enter_context(open(self.folder / name, "wb"))  # noqa: SIM115
-        self._files[name].write(np.asarray(values, dtype=dtype or self.dtype).tobytes())
+        with open(self.folder / name, "ab") as file:
+            file.write(np.asarray(values, dtype=dtype or self.dtype).tobytes())
 
     def add_rows(self, name: str, rows: Ragged) -> None:
         """Append rows of numbers, or of bytes, to `name.values` and `name.offsets`."""
@@ -93,9 +100,8 @@ def new_store(folder: Path, fingerprint: str, *, vocabulary_size: int = 1) -> It
     """
     description = Description(dtype="<u2" if vocabulary_size <= 65_536 else "<i4", fingerprint=fingerprint)
     with writing(folder, _AFTERWARDS), whole_folder(folder) as partial:
-        with ExitStack() as files:
-            columns = Columns(partial, description.dtype, files)
-            yield columns
+        columns = Columns(partial, description.dtype)
+        yield columns
         content = description.model_copy(update=columns.figures).model_dump_json()
         (partial / DESCRIPTION).write_text(content, encoding="utf-8")
 
@@ -147,40 +153,38 @@ def open_store(folder: Path) -> TokenStore:
 _TEXT = "text.ids"
 
 
-@dataclass(frozen=True, slots=True)
-class TextStore:
+class TextStore(NamedTuple):
     """A tokenized text and its statistics."""
 
     ids: np.ndarray
     """(tokens,): an end token, then the documents, each followed by an end token."""
     documents: int
-    characters: int
-    """Characters of the original text, line ends included."""
     utf8_bytes: int
-    """Bytes of the original text in UTF-8."""
-    unknown: int
-    """Characters or tokens that are not in the vocabulary."""
+    """Bytes of the original text in UTF-8, line ends included."""
 
 
-NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0, 0, 0)
+NO_TEXT = TextStore(np.array([END], dtype="<u2"), 0, 0)
 
 
-def add_text(columns: Columns, ids: Sequence[int], *, ends: bool, characters: int, utf8_bytes: int) -> None:
-    """Append tokens of a document with the size of their text; `ends` marks the end of the document."""
-    written = [*[END] * (not columns.figures), *ids, *[END] * ends]
-    columns.add(_TEXT, written)
-    sizes = {"documents": int(ends), "characters": characters, "utf8_bytes": utf8_bytes}
-    columns.figures.update(pieces=len(written), unknown=written.count(UNKNOWN), **sizes)
+def add_text(columns: Columns, parts: Sequence[Part], rows: Sequence[Sequence[int]]) -> None:
+    """Append the tokens of parts of documents."""
+    ids = [END] * (not columns.figures)
+    for part, row in zip(parts, rows, strict=True):
+        ids += [*row, *[END] * part.ends]
+        sizes = {"documents": int(part.ends), "characters": part.characters, "utf8_bytes": part.utf8_bytes}
+        columns.figures.update(sizes)
+    columns.add(_TEXT, ids)
+    columns.figures.update(pieces=len(ids), unknown=ids.count(UNKNOWN))
 
 
 def open_text_store(folder: Path) -> TextStore:
     """Map a finished store. Raises `RunError` if it is damaged."""
-    it = described(folder)
+    description = described(folder)
     with _intact(folder):
-        ids = mapped(folder / _TEXT, it.dtype)
-        if len(ids) != it.pieces:
+        ids = mapped(folder / _TEXT, description.dtype)
+        if len(ids) != description.pieces:
             raise ValueError(f"{_TEXT} is incomplete")
-    return TextStore(ids, it.documents, it.characters, it.utf8_bytes, it.unknown)
+    return TextStore(ids, description.documents, description.utf8_bytes)
 
 
 _LINKS, _FORMS = "links", "forms.json"

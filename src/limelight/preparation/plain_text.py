@@ -123,9 +123,9 @@ def _write(
         stores = [stack.enter_context(new_store(folder, made_of, vocabulary_size=tokenizer.size)) for folder in folders]
         for group in chunks(text.parts(skipped.add), PART, attrgetter("characters")):
             rows = encode_texts(tokenizer, [part.text for part in group])
-            for part, ids in zip(group, rows, strict=True):
-                sizes = {"characters": part.characters, "utf8_bytes": part.utf8_bytes}
-                add_text(stores[part.held_out], ids, ends=part.ends, **sizes)
+            for held_out, store in enumerate(stores):
+                numbers = [number for number, part in enumerate(group) if part.held_out == held_out]
+                add_text(store, [group[number] for number in numbers], [rows[number] for number in numbers])
         if not all(store.figures["documents"] for store in stores):
             raise UserError(
                 f"{', '.join(data.valid_text or data.text)}: nothing is left for training, or for validation: the text "
