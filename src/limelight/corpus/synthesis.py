@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -21,9 +21,8 @@ from limelight.decoding.request import SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
 from limelight.evaluation.summary import versions
 from limelight.files import sha256
-from limelight.formats import read_pairs
-from limelight.formats.lines import scan_lines
-from limelight.formats.opening import open_text, require_lasting, text_suffix
+from limelight.formats import read_lines, read_pairs
+from limelight.formats.opening import require_lasting, text_suffix
 from limelight.models.interface import longest_sequence
 from limelight.pipelines.options import SEARCH_ONLY, TextOptions
 from limelight.pipelines.translator import Translation, Translator
@@ -85,23 +84,14 @@ class Job:
 
     def inputs(self, on_bad_line: Callable[[BadLine], None] = lambda line: None) -> Iterator[str]:
         """The inputs in the order of their files. Raises `UserError` for a bad line, unless bad lines are skipped."""
-        on_bad_line = on_bad_line if self.skip_bad_lines else _refuse
+        skip = on_bad_line if self.skip_bad_lines else None
         for part in self.parts:
             if part.side:
-                for pair in read_pairs(part.files, *part.languages, on_bad_line=on_bad_line):
-                    yield one_line(getattr(pair, part.side))
-                continue
-            for file in part.files:
-                with open_text(file) as stream:
-                    for line in scan_lines(stream, file):
-                        if isinstance(line, str):
-                            yield one_line(line)
-                        else:
-                            on_bad_line(line)
-
-
-def _refuse(line: BadLine) -> None:
-    raise UserError(str(line))
+                pairs = read_pairs(part.files, *part.languages, on_bad_line=skip)
+                texts: Iterator[str] = (getattr(pair, part.side) for pair in pairs)
+            else:
+                texts = chain.from_iterable(read_lines(file, skip) for file in part.files)
+            yield from map(one_line, texts)
 
 
 class Survey(NamedTuple):

@@ -26,6 +26,7 @@ from limelight.formats.opening import open_text, require_file
 from limelight.text.pair import BadLine, Pair
 
 Item = TypeVar("Item")
+OnBadLine = Callable[[BadLine], None]
 
 MAX_LINE_BYTES = 1_000_000
 """Longer lines are reported and skipped without being held in memory; `scan_text` returns them in chunks."""
@@ -35,31 +36,38 @@ MAX_SKIPPED_BYTES = 100_000_000
 to gigabytes; this much takes about a second."""
 
 
-def read_lines(path: str | Path) -> Iterator[str]:
-    """The lines of a file (plain, .gz, .xz or .zst), without their line ends.
+def read_lines(path: str | Path, on_bad_line: OnBadLine | None = None) -> Iterator[str]:
+    """The lines of a file (plain, .gz, .xz or .zst), without their line ends; bad lines as in `read_stream`.
 
-    Raises:
-        UserError: immediately if the file is missing; later at the first bad line, with file and line.
+    Raises `UserError` immediately if the file is missing.
     """
     require_file(Path(path))  # now, not when the first line is read
-    return _read_file(path)
+    return _read_file(path, on_bad_line)
 
 
-def _read_file(path: str | Path) -> Iterator[str]:
+def _read_file(path: str | Path, on_bad_line: OnBadLine | None) -> Iterator[str]:
     with open_text(path) as stream:
-        yield from read_stream(stream, str(path))
+        yield from read_stream(stream, str(path), on_bad_line)
 
 
-def read_stream(stream: BufferedIOBase, name: str) -> Iterator[str]:
+def read_stream(stream: BufferedIOBase, name: str, on_bad_line: OnBadLine | None = None) -> Iterator[str]:
     """The lines of an open stream of bytes, such as standard input; `name` is the name of the file in messages.
 
-    Raises:
-        UserError: at the first bad line, with its number.
+    `on_bad_line` is called for each line that cannot be read, which is left out; without it the first one raises
+    `UserError` with its number.
     """
-    for line in scan_lines(stream, name):
-        if isinstance(line, BadLine):
-            raise UserError(str(line))
-        yield line
+    return without_bad(scan_lines(stream, name), on_bad_line)
+
+
+def without_bad(items: Iterable[Item | BadLine], on_bad_line: OnBadLine | None) -> Iterator[Item]:
+    """The items that can be read. Raises `UserError` for the first bad line unless there is an `on_bad_line`."""
+    for item in items:
+        if not isinstance(item, BadLine):
+            yield item
+        elif on_bad_line is None:
+            raise UserError(str(item))
+        else:
+            on_bad_line(item)
 
 
 def scan_lines(stream: BufferedIOBase, name: str) -> Iterator[str | BadLine]:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from limelight.errors import UserError, counted
-from limelight.formats.lines import scan_moses
+from limelight.formats.lines import OnBadLine, scan_moses
 from limelight.formats.opening import (
     BOTH_SIDES,
     COMPRESSIONS,
@@ -29,8 +29,6 @@ from limelight.formats.tables import scan_csv, scan_json, scan_jsonl, scan_rows,
 from limelight.formats.tmx import scan_tmx
 from limelight.formats.xliff import scan_xliff
 from limelight.text.pair import BadLine, Pair
-
-OnBadLine = Callable[[BadLine], None]
 
 _READERS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
     ".tsv": scan_tsv,

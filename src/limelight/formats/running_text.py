@@ -6,16 +6,12 @@ corpora without line ends; a line that is a document itself may not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from limelight.errors import UserError
-from limelight.formats.lines import scan_lines, scan_text
+from limelight.formats.lines import OnBadLine, scan_lines, scan_text, without_bad
 from limelight.formats.opening import open_text, require_file
-from limelight.text.pair import BadLine
-
-OnBadLine = Callable[[BadLine], None]
 
 PART = 1 << 20
 """Characters after which the lines read so far are returned as a part."""
@@ -120,10 +116,4 @@ def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterat
     """Lines without their ends, or, if the file is one document, all of its text."""
     require_file(file)
     with open_text(file) as stream:
-        for text in (scan_lines if by_line else scan_text)(stream, str(file)):
-            if isinstance(text, str):
-                yield text
-            elif on_bad_line is None:
-                raise UserError(str(text))
-            else:
-                on_bad_line(text)
+        yield from without_bad((scan_lines if by_line else scan_text)(stream, str(file)), on_bad_line)

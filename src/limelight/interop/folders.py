@@ -34,15 +34,7 @@ from limelight.storage.layout import (
 )
 from limelight.storage.model import StoredModel, save_labels
 from limelight.storage.tables import Shortlist, save_shortlist
-from limelight.storage.weights import (
-    FORMS,
-    SCALE,
-    compact,
-    require_finite,
-    require_fit,
-    save_weights,
-    with_scales,
-)
+from limelight.storage.weights import FORMS, SCALE, compact, fitting, save_weights
 from limelight.tokens import Tokenizers, save_tokenizers
 from limelight.tokens.stored import KINDS
 
@@ -166,9 +158,7 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     model = imported.model.model_copy(update={"output_bias": has_bias})
     with torch.device("meta"):  # a configuration with wrong sizes must not allocate memory
         shapes = build_model(model, tokenizers)
-    whole = with_scales(weights, imported.where)
-    require_fit(shapes, whole, imported.where)
-    require_finite(whole, imported.where)
+    whole = fitting(shapes, weights, imported.where)
     kind = {"kind": imported.target.kind} if imported.target.kind in KINDS else {}
     config = config_from(
         {

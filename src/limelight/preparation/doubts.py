@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from limelight.errors import shown
-from limelight.formats import names_languages, read_pairs
-from limelight.formats.lines import scan_lines
-from limelight.formats.opening import open_text, text_suffix
+from limelight.formats import names_languages, read_lines, read_pairs
+from limelight.formats.opening import text_suffix
+from limelight.preparation.read import silently
 from limelight.text.languages import normal_code
 
 SAMPLE = 1000
@@ -37,7 +37,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     `source` and `target` are the declared languages, or columns as in `read_pairs`.
     Raises `UserError` as `read_pairs` does if a file cannot be read at all.
     """
-    pairs = list(islice(read_pairs(files, source, target, on_bad_line=lambda line: None), SAMPLE))
+    pairs = list(islice(read_pairs(files, source, target, on_bad_line=silently), SAMPLE))
     name = " + ".join(map(str, files))
     named = source.startswith("#")  # columns
     if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not named:
@@ -67,8 +67,7 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
 
 
 def _of_columns(file: Path) -> Iterator[str]:
-    with open_text(file) as stream:
-        lines = [text for text in islice(scan_lines(stream, str(file)), SAMPLE) if isinstance(text, str)]
+    lines = islice(read_lines(file, silently), SAMPLE)
     rows = [line.rstrip("\r").split("\t") for line in lines if "\t" in line]
     wider = [row for row in rows if any(row[2:])]
     if len(wider) > len(rows) / 2:

@@ -55,10 +55,9 @@ def _say_changed(files: Sequence[str], say: Say) -> None:
 
 def keeps_stores(run: Path, names: Sequence[str], files: Sequence[str], made_of: str, say: Say) -> bool:
     """Whether the stores of these names can be used: an earlier start made them of the same, or the run has begun."""
-    folders = [run / DATA / name for name in names]
-    if all(store_matches(folder, made_of) for folder in folders):
+    if all(store_matches(run / DATA / name, made_of) for name in names):
         return True
-    if not is_resumed(run) or not all((folder / DESCRIPTION).exists() for folder in folders):
+    if not (is_resumed(run) and all(keeps(run, name) for name in names)):
         return False
     _say_changed(files, say)
     return True
@@ -90,9 +89,10 @@ def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say:
     """The validation pairs of a run that has begun; None for another one."""
     if not (is_resumed(run) and keeps(run, name)):
         return None
-    if _read(run, name).fingerprint != made_of:
+    kept = _read(run, name)
+    if kept.fingerprint != made_of:
         _say_changed(files, say)
-    return kept_pairs(run, name)
+    return list(starmap(Pair, kept.pairs))
 
 
 def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list[str]]:

@@ -12,13 +12,13 @@ from limelight.batching.batch import begun
 from limelight.batching.store import AlignmentStore, Columns, TokenStore, add_pairs, new_store, open_store
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
-from limelight.formats.lines import chunks
+from limelight.formats.lines import OnBadLine, chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_filter, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
-from limelight.preparation.read import OnBadLine, pairs_of, silently
+from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import CONFIG, LABELS, TOKENIZER

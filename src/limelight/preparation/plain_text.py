@@ -11,9 +11,9 @@ from pathlib import Path
 from limelight.batching.store import NO_TEXT, TextStore, add_text, new_store, open_text_store
 from limelight.config import RunConfig
 from limelight.errors import UserError
-from limelight.formats.lines import chunks
+from limelight.formats.lines import OnBadLine, chunks
 from limelight.formats.opening import require_lasting
-from limelight.formats.running_text import PART, Extent, OnBadLine, Part, measure, read_documents
+from limelight.formats.running_text import PART, Extent, Part, measure, read_documents
 from limelight.preparation.kept import DATA, Say, fingerprint, keeps_stores
 from limelight.preparation.read import silently
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers

@@ -1,12 +1,11 @@
 """The pairs of a corpus, as its files have them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from limelight.config import Corpus, Direction, sides_of
 from limelight.formats import read_pairs
+from limelight.formats.lines import OnBadLine
 from limelight.text.pair import BadLine, Pair
-
-OnBadLine = Callable[[BadLine], None]
 
 
 def silently(_line: BadLine) -> None:

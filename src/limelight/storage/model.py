@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from limelight.config import RunConfig, dump_config, load_config
-from limelight.errors import RunError, UserError
-from limelight.files import cause, whole_folder, write_whole
+from limelight.errors import UserError
+from limelight.files import whole_folder, write_whole, writing
 from limelight.models.families import build_model, use_of
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
@@ -20,14 +20,12 @@ from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, f
 from limelight.storage.weights import (
     Int8Matrix,
     assign_weights,
+    fitting,
     named_weights,
     numbers_of,
     put_weights,
     read_weights,
-    require_finite,
-    require_fit,
     save_weights,
-    with_scales,
 )
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
@@ -74,21 +72,19 @@ class StoredModel:
 def load_model(path: str | Path, device: torch.device | None = None) -> StoredModel:
     """Load the model of a run or model folder. Raises `UserError` if it is missing, damaged or does not fit."""
     folder = find_model(path)
-    config, where = load_config(folder / CONFIG), str(folder / WEIGHTS)
+    config, tokenizers = load_config(folder / CONFIG), load_tokenizers(folder / TOKENIZER)
     mapped, notes = read_weights(folder / WEIGHTS)
-    # Copies, as the file may be replaced while the model is in use.
-    weights = with_scales({name: tensor.clone() for name, tensor in mapped.items()}, where)
-    tokenizers = load_tokenizers(folder / TOKENIZER)
-    labels = _labels(config, weights, folder / LABELS)
+    labels = _labels(config, mapped, folder / LABELS)
     try:
         with torch.device("meta"):  # shapes only: wrong sizes must not allocate memory
             rows = build_model(config.model, tokenizers, labels)
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
-    require_fit(rows, weights, where)
-    require_finite(weights, where)
+    copies = {name: tensor.clone() for name, tensor in mapped.items()}  # the file may be replaced while they are in use
+    weights = fitting(rows, copies, str(folder / WEIGHTS))
     assign_weights(
-        rows, {name: each if isinstance(each, Int8Matrix) else each.float() for name, each in weights.items()}
+        rows,
+        {name: tensor if isinstance(tensor, Int8Matrix) else tensor.float() for name, tensor in weights.items()},
     )
     return StoredModel(folder, rows.eval(), tokenizers, config, notes, device or torch.device("cpu"))
 
@@ -122,7 +118,7 @@ def save_model(
 
     Raises `RunError` with path and cause if it cannot be written; each file is then either the new or the former one.
     """
-    try:
+    with writing(folder, "the weights before it are untouched"):
         folder.mkdir(parents=True, exist_ok=True)
         if not (folder / TOKENIZER).exists():
             with whole_folder(folder / TOKENIZER) as partial:
@@ -130,10 +126,6 @@ def save_model(
         save_labels(folder, model)
         write_whole(folder / CONFIG, dump_config(config))
         write_whole(folder / CARD, card)
-    except OSError as error:
-        raise RunError(
-            f"{folder}: cannot write the model: {cause(error)}; the weights before it are untouched"
-        ) from error
     save_weights(folder / WEIGHTS, named_weights(model), notes)
 
 

@@ -214,23 +214,26 @@ def read_detector(path: Path) -> LanguageDetector | None:
     """The detector in a file; None if there is no file. Raises `UserError` with the path if it is damaged."""
     if not path.exists():
         return None
-    tensors, notes = read_weights(path, "detector of languages")
+    tensors, notes = _read_tensors(path, "detector of languages", scores=(torch.uint8, 2))
     try:
         values = _Detector.model_validate(notes)
     except ValidationError as error:
         raise _refused(path, error) from None
-    _require_tensors(path, tensors, scores=(torch.uint8, 2))
     numbers, alphabet = np.asarray(tensors["scores"].numpy()), frozenset(values.alphabet)
     if numbers.shape != (len(values.languages), BUCKETS):
         raise UserError(f"{path}: damaged: scores of shape {numbers.shape} for {len(values.languages)} languages")
     return LanguageDetector(tuple(values.languages), numbers, values.temperature, alphabet, values.other)
 
 
-def _require_tensors(path: Path, tensors: Mapping[str, torch.Tensor], **expected: tuple[torch.dtype, int]) -> None:
-    """Raise `UserError` for a file with tensors of other names, types or numbers of axes."""
-    found = {name: (tensor.dtype, tensor.ndim) for name, tensor in tensors.items()}
-    if found != expected:
-        raise UserError(f"{path}: damaged: types and axes of its tensors are {shown(str(found))}, expected {expected}")
+def _read_tensors(
+    path: Path, what: str, **expected: tuple[torch.dtype, int]
+) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """As `read_weights`; also raises `UserError` for tensors of other names, types or numbers of axes."""
+    tensors, notes = read_weights(path, what)
+    kinds = {name: (tensor.dtype, tensor.ndim) for name, tensor in tensors.items()}
+    if kinds != expected:
+        raise UserError(f"{path}: damaged: types and axes of its tensors are {shown(str(kinds))}, expected {expected}")
+    return tensors, notes
 
 
 Ids = npt.NDArray[np.integer]
@@ -290,8 +293,7 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
     """The shortlist in a file. Raises `UserError` with the path if it is missing, damaged, or for other tokenizers."""
     if not path.exists():
         raise UserError(f"{path}: there is no shortlist yet; `limelight shortlist --model RUN` learns it")
-    tensors, notes = read_weights(path, "shortlist")
-    _require_tensors(path, tensors, candidates=(torch.int32, 2), always=(torch.int32, 1))
+    tensors, notes = _read_tensors(path, "shortlist", candidates=(torch.int32, 2), always=(torch.int32, 1))
     shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
     shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
     if notes.get("vocabulary") != _fingerprint(tokenizers):

@@ -38,9 +38,9 @@ class Int8Matrix(nn.Parameter):
     scales: Tensor
 
     def __new__(cls, values: Tensor, scales: Tensor) -> "Int8Matrix":
-        made = super().__new__(cls, values, requires_grad=False)
-        made.scales = scales
-        return made
+        matrix = super().__new__(cls, values, requires_grad=False)
+        matrix.scales = scales
+        return matrix
 
     def numbers(self) -> Tensor:
         """The matrix in fp32."""
@@ -156,10 +156,13 @@ def _physical_memory() -> float:
         return math.inf
 
 
-def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise `UserError` that lists all tensors that are missing, unknown, of another shape or no weights. The model may
-    be on the `meta` device."""
-    parameters = dict(model.named_parameters())
+def fitting(model: nn.Module, stored: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
+    """The weights of a model, `with_scales`. The model may be on the `meta` device.
+
+    Raises `UserError` that lists all tensors that are missing, unknown, of another shape or no weights, and if a number
+    is NaN or infinite.
+    """
+    parameters, weights = dict(model.named_parameters()), with_scales(stored, where)
     faults = [f"missing {name}" for name in parameters if name not in weights]
     for name, tensor in weights.items():
         if name not in parameters:
@@ -171,34 +174,32 @@ def require_fit(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
     if faults:
         listed = "; ".join(faults[:8]) + (f"; and {len(faults) - 8} more" if len(faults) > 8 else "")
         raise UserError(f"{where}: these weights do not fit the model that its configuration describes: {listed}")
+    ranges = {
+        name: tensor.scales * 127 if isinstance(tensor, Int8Matrix) else tensor for name, tensor in weights.items()
+    }
+    broken = [name for name, tensor in ranges.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
+    if broken:
+        raise UserError(
+            f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "
+            "from a training that diverged; use another model or an earlier checkpoint"
+        )
+    return weights
 
 
 def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> None:
-    """Copy the tensors into a model. Raises `UserError`, and changes nothing, if they do not fit or are not finite."""
-    require_fit(model, weights, where)
-    require_finite(weights, where)
+    """Copy the tensors into a model. Raises `UserError` as `fitting` does, and then changes nothing."""
+    numbers = fitting(model, weights, where)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(weights[name])
+            parameter.copy_(numbers[name])
 
 
 def assign_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
     """Make the tensors themselves the parameters of a model, whose own may be on the `meta` device."""
     parameters = dict[int, nn.Parameter]()
     for name, parameter in model.named_parameters():
-        given = weights[name]
-        parameters[id(parameter)] = given if isinstance(given, Int8Matrix) else nn.Parameter(given)
+        tensor = weights[name]
+        parameters[id(parameter)] = tensor if isinstance(tensor, Int8Matrix) else nn.Parameter(tensor)
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             setattr(module, name, parameters[id(parameter)])
-
-
-def require_finite(weights: Mapping[str, Tensor], where: str) -> None:
-    """Raise `UserError` if a number is NaN or infinite."""
-    largest = {name: each.scales * 127 if isinstance(each, Int8Matrix) else each for name, each in weights.items()}
-    broken = [name for name, tensor in largest.items() if not torch.stack(tensor.aminmax()).isfinite().all()]
-    if broken:
-        raise UserError(
-            f"{where}: NaN or infinity in {len(broken)} of {len(weights)} tensors, first in {broken[0]}: damaged, or "
-            "from a training that diverged; use another model or an earlier checkpoint"
-        )
