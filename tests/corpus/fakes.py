@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from limelight.corpus.pool import Processes
+from limelight.corpus.pool import processes
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, Translate, WorkerSettings
 from limelight.errors import UserError
@@ -48,7 +48,7 @@ def job_of(inputs: Path | str, output: Path, workers: int = 2, timeout: float = 
 
 def run(job: CorpusJob, model: str = "fake") -> Report:
     """The job, with processes that do what is faked here."""
-    return translate_corpus(job, Processes(WorkerSettings([model], {}), shares=False, opener=open_fake).start)
+    return translate_corpus(job, processes(WorkerSettings([model], {}), shares=False, opener=open_fake))
 
 
 def write_shards(folder: Path, shards: int = 3, lines: int = 40) -> Path:

@@ -6,7 +6,6 @@ import pytest
 
 from limelight.preparation.sides import (
     SideCheck,
-    Stretch,
     check_sides,
     draw_sample,
 )
@@ -25,7 +24,7 @@ def checked(pairs: Sides, source: str = "", target: str = "") -> SideCheck:
     return check_sides(draw_sample(numbered(pairs)), "f.tsv", source, target)
 
 
-def only(found: SideCheck) -> tuple[str, Stretch]:
+def only(found: SideCheck) -> tuple[str, range]:
     (text,), (rows,) = found.findings, found.misaligned
     return text, rows
 
@@ -44,8 +43,8 @@ def test_a_missing_line_is_found(begin: int, side: int, where: str, seed: int) -
     later = [*pairs[:begin], *pairs[begin + 1 :]]
     shifted = [(one[0], other[1]) if side else (other[0], one[1]) for one, other in zip(pairs, later, strict=False)]
     text, rows = only(checked(shifted))
-    assert abs(rows.first - begin) <= 10
-    assert f"in lines {rows.first + 1:,} to {rows.end:,} the sides do not belong together: " in text
+    assert abs(rows.start - begin) <= 10
+    assert f"in lines {rows.start + 1:,} to {rows.stop:,} the sides do not belong together: " in text
     name = "target" if side else "source"
     assert f"the translation of each source is in the line {where} it: is a line of the {name} side missing" in text
     assert checked(shifted).wrong == pytest.approx(1 - begin / 1199, abs=0.01)
@@ -58,8 +57,8 @@ def test_shuffled_lines_are_found_where_they_are(seed: int) -> None:
     random.Random(seed).shuffle(part)
     targets[500:900] = part
     text, rows = only(checked([(source, target) for (source, _), target in zip(pairs, targets, strict=True)]))
-    assert abs(rows.first - 500) <= 10
-    assert abs(rows.end - 900) <= 10
+    assert abs(rows.start - 500) <= 10
+    assert abs(rows.stop - 900) <= 10
     assert "was one side sorted, shuffled, or taken from another text?" in text
     random.Random(seed).shuffle(targets)
     whole = checked([(source, target) for (source, _), target in zip(pairs, targets, strict=True)])

@@ -13,8 +13,8 @@ import ray
 
 from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.corpus import ray_actors
-from limelight.corpus.pool import Processes
-from limelight.corpus.ray_actors import Actors, Texts
+from limelight.corpus.pool import Start, processes
+from limelight.corpus.ray_actors import Texts, actors
 from limelight.corpus.results import Results
 from limelight.corpus.translate import CorpusJob, Report, translate_corpus
 from limelight.corpus.worker import Done, Outcome, WorkerSettings
@@ -54,9 +54,9 @@ def settings(model: str) -> WorkerSettings:
     return WorkerSettings([model], {"batch_tokens": 4096, "lines": True, "guards": False, "beam_size": 2}, device="cpu")
 
 
-def run(engine: object, given: Path, output: Path, workers: int = 1) -> Report:
+def run(start: Start, given: Path, output: Path, workers: int = 1) -> Report:
     job = CorpusJob((str(given),), output, {}, workers=workers, timeout=120.0, chunk=10)
-    return translate_corpus(job, engine.start)  # type: ignore[attr-defined]
+    return translate_corpus(job, start)
 
 
 @pytest.fixture
@@ -74,11 +74,11 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 
 def test_actors_give_the_text_of_processes(model: str, given: Path, tmp_path: Path) -> None:
-    report = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
-    run(Processes(settings(model), shares=True), given, tmp_path / "processes")
+    report = run(actors(settings(model), workers=1), given, tmp_path / "ray")
+    run(processes(settings(model), shares=True), given, tmp_path / "processes")
     assert texts_of(tmp_path / "ray") == texts_of(tmp_path / "processes") != {}
     assert (report.counts["read"], report.counts["written"], report.ended) == (50, 50, 0)
-    again = run(Actors(settings(model), workers=1), given, tmp_path / "ray")
+    again = run(actors(settings(model), workers=1), given, tmp_path / "ray")
     assert (again.former, again.new) == (2, 0)
 
 
@@ -103,7 +103,7 @@ def test_an_actor_that_is_killed_is_replaced_and_a_text_that_kills_is_left_out(
     monkeypatch.setattr(ray_actors, "Texts", Faulty)
     (given / "1.txt").unlink()
     (tmp_path / "once").touch()
-    report = run(Actors(WorkerSettings([str(tmp_path / "once")], {}), workers=1), given, tmp_path / "out")
+    report = run(actors(WorkerSettings([str(tmp_path / "once")], {}), workers=1), given, tmp_path / "out")
     lines = (given / "0.txt").read_text().splitlines()
     found = (tmp_path / "out" / "0.txt").read_text().splitlines()
     assert found == ["" if line.endswith(" 7") else line.upper() for line in lines]
@@ -125,7 +125,7 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
     rows = write_parquet(tmp_path / "in" / "a.parquet")
     plain = tmp_path / "in" / "a.txt"
     plain.write_text("".join(f"{row['text'] or ''}\n" for row in rows))
-    report = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
+    report = run(processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert (report.counts["read"], report.counts["written"], report.counts["skipped"]) == (50, 49, 1)
     found = parquet.read_table(tmp_path / "out" / "a.parquet").to_pylist()
     translations = (tmp_path / "out" / "a.txt").read_text().splitlines()
@@ -137,13 +137,13 @@ def test_rows_of_parquet_keep_their_columns_and_order(model: str, tmp_path: Path
 def test_parquet_that_was_interrupted_goes_on(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in").mkdir()
     write_parquet(tmp_path / "in" / "a.parquet")
-    run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "whole")
+    run(processes(settings(model), shares=True), tmp_path / "in", tmp_path / "whole")
     with monkeypatch.context() as patch:
         patch.setattr(Results, "finish", lambda self: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
+            run(processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert not (tmp_path / "out" / "a.parquet").exists()
-    again = run(Processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
+    again = run(processes(settings(model), shares=True), tmp_path / "in", tmp_path / "out")
     assert (again.new, again.counts["read"]) == (0, 25)
     tables = [parquet.read_table(tmp_path / name / "a.parquet") for name in ("out", "whole")]
     assert tables[0] == tables[1]

@@ -263,18 +263,18 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
 def _starter(engine: str | None, settings: WorkerSettings, workers: int) -> Start:
     """What starts the workers: processes, or actors of the engine `ray`."""
     if engine != "ray":
-        from limelight.corpus.pool import Processes
+        from limelight.corpus.pool import processes
 
-        return Processes(settings, shares=settings.device == "cpu" and sys.platform == "linux").start
+        return processes(settings, shares=settings.device == "cpu" and sys.platform == "linux")
     from importlib.util import find_spec
 
     if find_spec("ray") is None:
         raise UserError(
             "--engine ray needs Ray: pip install 'limelight[ray]'; on one machine --workers N needs nothing"
         )
-    from limelight.corpus.ray_actors import Actors
+    from limelight.corpus.ray_actors import actors
 
-    return Actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0).start
+    return actors(settings, workers=workers, gpus=1 if _gpus(settings.device) else 0)
 
 
 def _cores() -> int:

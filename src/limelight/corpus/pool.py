@@ -55,26 +55,21 @@ Start = Callable[[int], Worker]
 `WorkerEnded`."""
 
 
-class Processes:
-    """Starts workers that are processes. With `shares` a fork server loads the model once, and all workers share its
-    memory; without, as with a GPU, which cannot be forked, each loads it for itself."""
-
-    def __init__(self, settings: WorkerSettings, *, shares: bool, opener: Opener = opened) -> None:
-        self._settings, self._opener, self._shares = json.dumps(asdict(settings)), opener, shares
-        self._context: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
-        if shares:
-            self._context.set_forkserver_preload(["limelight.corpus.preloaded"])
-            former = dict(os.environ)
-            os.environ |= {SETTINGS: self._settings, "OMP_NUM_THREADS": "1"}
-            try:
-                forkserver.ensure_running()  # one that runs already has other modules: then each worker loads the model
-            finally:
-                os.environ.clear()
-                os.environ.update(former)
-
-    def start(self, number: int) -> Worker:
-        """See `Start`."""
-        return Process(self._context, self._opener, self._settings, 0 if self._shares else number)
+def processes(settings: WorkerSettings, *, shares: bool, opener: Opener = opened) -> Start:
+    """A function that starts workers that are processes. With `shares` a fork server loads the model once, and all
+    workers share its memory; without, as with a GPU, which cannot be forked, each loads it for itself."""
+    content = json.dumps(asdict(settings))
+    context: Any = multiprocessing.get_context("forkserver" if hasattr(os, "fork") else "spawn")
+    if shares:
+        context.set_forkserver_preload(["limelight.corpus.preloaded"])
+        former = dict(os.environ)
+        os.environ |= {SETTINGS: content, "OMP_NUM_THREADS": "1"}
+        try:
+            forkserver.ensure_running()  # one that runs already has other modules: then each worker loads the model
+        finally:
+            os.environ.clear()
+            os.environ.update(former)
+    return lambda number: Process(context, opener, content, 0 if shares else number)
 
 
 class Process:

@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayError, RayTaskError
 
-from limelight.corpus.pool import WorkerEnded
+from limelight.corpus.pool import Start, WorkerEnded
 from limelight.corpus.worker import Outcome, WorkerSettings, open_texts
 from limelight.errors import UserError
 
@@ -21,24 +21,22 @@ STORE = 100 * 2**20
 """Bytes of the object store of a Ray that is started here: texts of a few chunks for each worker."""
 
 
-class Actors:
-    """Starts actors. If the environment names a cluster (`RAY_ADDRESS`) they are in it, otherwise in a Ray that is
-    started here, with the CPUs that `workers` need, and ends with this process. `gpus` is the number of GPUs of an
-    actor."""
+def actors(settings: WorkerSettings, *, workers: int, gpus: float = 0) -> Start:
+    """A function that starts workers that are actors. If the environment names a cluster (`RAY_ADDRESS`) they are in
+    it, otherwise in a Ray that is started here, with the CPUs that `workers` need, and ends with this process. `gpus`
+    is the number of GPUs of an actor."""
+    if not ray.is_initialized():
+        starts_ray = not os.environ.get("RAY_ADDRESS")
+        resources = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if starts_ray else {}
+        ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **resources)
+    actor_class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
 
-    def __init__(self, settings: WorkerSettings, *, workers: int, gpus: float = 0) -> None:
-        self._settings = settings
-        if not ray.is_initialized():
-            starts_ray = not os.environ.get("RAY_ADDRESS")
-            resources = {"num_cpus": workers * settings.threads, "object_store_memory": STORE} if starts_ray else {}
-            ray.init(include_dashboard=False, log_to_driver=False, logging_level="warning", **resources)
-        self._class = ray.remote(num_cpus=settings.threads, num_gpus=gpus, max_restarts=0)(Texts)
-
-    def start(self, number: int) -> Actor:
-        """See `Start` in `corpus/pool.py`."""
-        actor = Actor(self._class.remote())
-        actor.get(None, "load", self._settings, number)
+    def start(number: int) -> Actor:
+        actor = Actor(actor_class.remote())
+        actor.get(None, "load", settings, number)
         return actor
+
+    return start
 
 
 class Texts:

@@ -50,7 +50,7 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     while window := list(islice(pairs, WINDOW)):
         check = check_sides(draw_sample(window, most=WINDOW), str(corpus), *languages)
         for rows in check.misaligned:
-            misaligned.update(range(total + rows.first, total + rows.end))
+            misaligned.update(total + row for row in rows)
         lines += check.findings
         measured += filter(None, [check.measured])
         languages = (languages[0] or check.languages[0], languages[1] or check.languages[1])

@@ -48,11 +48,11 @@ class Pieces(NamedTuple):
     target: Ids
 
 
-def word_ids(texts: Iterable[Iterable[str]]) -> tuple[list[Ids], dict[str, int]]:
-    """The words of each text as ids, each once and ascending, and the id of each word in order of appearance."""
-    numbers: dict[str, int] = {}
-    rows = [sorted({numbers.setdefault(word, len(numbers)) for word in words}) for words in texts]
-    return [np.array(row, dtype=np.int64) for row in rows], numbers
+def word_ids(texts: Iterable[Iterable[str]], ids: dict[str, int]) -> list[Ids]:
+    """The words of each text as ids, without repetitions and ascending. `ids` has the id of each word so far; new words
+    are added in order of appearance."""
+    rows = [sorted({ids.setdefault(word, len(ids)) for word in words}) for words in texts]
+    return [np.array(row, dtype=np.int64) for row in rows]
 
 
 class Lexicon(NamedTuple):

@@ -56,21 +56,14 @@ Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Stretch(NamedTuple):
-    """Consecutive rows of a sample, the last one not included."""
-
-    first: int
-    end: int
-
-
 @dataclass(frozen=True, slots=True)
 class SideCheck:
     """The result for a corpus."""
 
     findings: list[str] = field(default_factory=list)
     """What is wrong, for display."""
-    misaligned: list[Stretch] = field(default_factory=list)
-    """Stretches whose sides do not belong together."""
+    misaligned: list[range] = field(default_factory=list)
+    """Stretches of the sample whose sides do not belong together."""
     measured: str = ""
     """How well the sides belong together, for display; empty if that cannot be told."""
     wrong: float = 0.0
@@ -98,15 +91,15 @@ def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str
         words = sum(len(text.split()) for text in (*sources, *targets))
         wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample))
         return SideCheck([f"{name}: {contradicted}"], wrong=wrong, languages=(source, target))
-    findings, misaligned, measured = list[str](), list[Stretch](), ""
+    findings, misaligned, measured = list[str](), list[range](), ""
     scores = score_pairs(sources, targets)
     if scores.known.sum() >= max(MIN_PAIRS, MIN_KNOWN * len(sample)):
-        measured = f"{name}: {_fit(scores, slice(None))}"
+        measured = f"{name}: {_fit(scores, range(len(sample)))}"
         for rows in _doubtful_stretches(scores):
             if fault := _fault(scores, rows):
                 findings.append(f"{name}: {_lines(sample, rows)} the sides do not belong together: {fault}")
                 misaligned.append(rows)
-    wrong = sum(rows.end - rows.first for rows in misaligned) / len(sample)
+    wrong = sum(map(len, misaligned)) / len(sample)
     languages = source or _recognized(sources), target or _recognized(targets)
     return SideCheck(findings, misaligned, measured, wrong, languages)
 
@@ -182,8 +175,9 @@ def score_pairs(sources: Sequence[str], targets: Sequence[str]) -> Scores:
 
 def _words_in(texts: Sequence[str]) -> tuple[list[Ids], int]:
     """The distinct words of each text as numbers, and how many words there are."""
-    rows, numbers = word_ids([word.lower()[:MAX_LETTERS] for word in words_of(text)[:MAX_WORDS]] for text in texts)
-    return rows, len(numbers)
+    ids: dict[str, int] = {}
+    rows = word_ids(([word.lower()[:MAX_LETTERS] for word in words_of(text)[:MAX_WORDS]] for text in texts), ids)
+    return rows, len(ids)
 
 
 def _mean_gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> Numbers:
@@ -202,7 +196,7 @@ def _mean_gains(pairs: Sequence[Pieces], lexicon: Lexicon, shares: Numbers) -> N
     return np.bincount(owner, gain, minlength=len(pairs)) / np.maximum(known, 1)
 
 
-def _doubtful_stretches(scores: Scores) -> Iterator[Stretch]:
+def _doubtful_stretches(scores: Scores) -> Iterator[range]:
     """The disjoint stretches with the most evidence of wrong pairs, at least `MIN_EVIDENCE`, the largest first.
 
     The evidence of a pair is the logarithm of the odds that it is wrong: of wrong pairs 30 % seem good, of others 80 %.
@@ -215,18 +209,18 @@ def _doubtful_stretches(scores: Scores) -> Iterator[Stretch]:
         if sums[end] - lowest[end] < MIN_EVIDENCE:
             return
         first = int(np.flatnonzero(sums[:end] == lowest[end])[-1])
-        yield Stretch(first, end)
+        yield range(first, end)
         evidence[first:end] = -1e6
 
 
-def _fit(scores: Scores, rows: slice) -> str:
+def _fit(scores: Scores, rows: range) -> str:
     good = scores.good[rows][scores.known[rows]]
     return f"{100 * float(good.mean()) if len(good) else 0:.0f} % of the pairs fit better than other pairs of sides"
 
 
-def _fault(scores: Scores, rows: Stretch) -> str:
+def _fault(scores: Scores, rows: range) -> str:
     """What is wrong with a stretch; empty if it is only unusual, such as many translations of the same sentence."""
-    known = rows.first + np.flatnonzero(scores.known[slice(*rows)])
+    known = rows.start + np.flatnonzero(scores.known[rows])
     before, after = scores.neighbors[:, known].mean(axis=1)
     if max(before, after) > SHIFTED:
         where, side = ("before", "target") if before > after else ("after", "source")
@@ -238,9 +232,9 @@ def _fault(scores: Scores, rows: Stretch) -> str:
         cause = "was one side sorted, shuffled, or taken from another text?"
     else:
         return ""
-    return f"{_fit(scores, slice(*rows))}; {cause}"
+    return f"{_fit(scores, rows)}; {cause}"
 
 
-def _lines(sample: Sequence[Pair], rows: Stretch) -> str:
+def _lines(sample: Sequence[Pair], rows: range) -> str:
     """The lines from and to; of segments the lines they begin at."""
-    return f"in lines {sample[rows.first].line:,} to {sample[rows.end - 1].line:,}"
+    return f"in lines {sample[rows[0]].line:,} to {sample[rows[-1]].line:,}"

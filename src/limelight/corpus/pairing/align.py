@@ -8,8 +8,8 @@ that it finds teach a lexicon (IBM Model 1), with which the second pass finds mo
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice, pairwise
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -85,13 +85,18 @@ class _Lexicon(NamedTuple):
 
 def align(documents: Sequence[Document]) -> list[list[Bead]]:
     """The beads of each document, in order. The idf of words and the lexicon are learned from all documents."""
-    source_rows, source_words = word_ids(words for document in documents for words in _source_words(document))
-    target_rows, target_words = word_ids(
-        lexical.words_in(sentence.text) for document in documents for sentence in document.target
+    source_words, target_words = dict[str, int](), dict[str, int]()
+    sides = [
+        (
+            _side(document.source, word_ids(_source_words(document), source_words)),
+            _side(document.target, word_ids((lexical.words_in(text) for text, _ in document.target), target_words)),
+        )
+        for document in documents
+    ]
+    source_idf, target_idf = (
+        lexical.idf_of([row for both in sides for row in both[side].rows], words)
+        for side, words in enumerate((source_words, target_words))
     )
-    streams = iter(source_rows), iter(target_rows)
-    sides = [(_side(document.source, streams[0]), _side(document.target, streams[1])) for document in documents]
-    source_idf, target_idf = lexical.idf_of(source_rows, source_words), lexical.idf_of(target_rows, target_words)
     equal = lexical.equal_words(source_words, target_words)
     halves, neutral = (equal, equal), FIRST_NEUTRAL
     paths: list[list[Bead]] = [[] for _ in documents]
@@ -124,9 +129,8 @@ def _source_words(document: Document) -> list[list[str]]:
     ]
 
 
-def _side(sentences: Sequence[Sentence], rows: Iterator[Ids]) -> _Side:
-    lengths = np.array([len(sentence.text) for sentence in sentences], dtype=np.float64)
-    return _Side(list(islice(rows, len(sentences))), lengths)
+def _side(sentences: Sequence[Sentence], rows: list[Ids]) -> _Side:
+    return _Side(rows, np.array([len(sentence.text) for sentence in sentences], dtype=np.float64))
 
 
 Point = tuple[int, int]
