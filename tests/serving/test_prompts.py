@@ -113,8 +113,6 @@ def test_arrays_and_objects_of_strings() -> None:
     assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
     table = read_prompt("", '{"title": "a", "body": "b"}')
     assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
-    with pytest.raises(Refusal, match="more than 100 levels"):
-        read_prompt("", "[" * 600 + '"a"' + "]" * 600)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +162,7 @@ def test_a_hostile_prompt_takes_no_time(system: str, text: str) -> None:
     assert time.process_time() - started < 2.0
 
 
-def test_half_of_a_surrogate_pair_in_json_is_refused() -> None:
-    for text in ('["\\ud800"]', '{"a": "\\udfff"}', '{"target_language": "de", "strings": [{"source": "\\ud800"}]}'):
-        with pytest.raises(Refusal, match="surrogate"):
-            read_prompt("", text)
+def test_json_that_is_too_deep_or_has_no_characters_is_text() -> None:
+    for text in ('["\\ud800"]', '{"a": "\\udfff"}', "[" * 600 + '"a"' + "]" * 600):
+        assert read_prompt("", text).texts == (text,)
     assert read_prompt("", '["\\ud83d\\ude00"]').texts == ("\U0001f600",)

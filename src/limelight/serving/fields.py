@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
@@ -89,16 +90,11 @@ async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], di
 
 
 def _object(body: bytes) -> dict[str, Any]:
-    """A JSON object. The parser bounds depth and digits; NaN and half of a surrogate pair are refused."""
-
-    def refused(name: str) -> Any:
-        raise ValueError(f"{name} is not a number")
-
+    """A JSON object. The parser bounds depth and digits, and refuses half of a surrogate pair."""
     try:
-        value = json.loads(body.decode("utf-8-sig"), parse_constant=refused)
-        json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise bad_request(f"the body is not valid JSON: {str(error)[:200]}") from None
+        value = from_json(body.removeprefix(BOM_UTF8), allow_inf_nan=False)
+    except ValueError as error:
+        raise bad_request(f"the body is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise bad_request("the body must be a JSON object: {...}")
     return value

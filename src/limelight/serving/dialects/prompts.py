@@ -8,12 +8,12 @@ between lines `==WEBLATE_PART==`; an instruction before the text, in its first l
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import Field
+from pydantic_core import from_json
 
 from limelight.serving.call import Asked
 from limelight.serving.fields import read_form
@@ -24,8 +24,6 @@ MAX_PROMPT = 20_000
 """Maximum characters of the messages of the system."""
 MAX_INSTRUCTION = 2000
 """Characters in which an instruction before a text is looked for."""
-MAX_LEVELS = 100
-"""Levels of lists and objects in a JSON message."""
 MAX_TERMS = 1000
 MAX_TERM = 200
 """Characters of a side of a term; longer ones are texts, and not used."""
@@ -137,11 +135,8 @@ def _of_json(text: str) -> Prompt | None:
     whose texts or terms would be lost."""
     fenced = _FENCE.fullmatch(text)
     try:
-        value = json.loads(fenced[1] if fenced else text)
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise bad_request("messages: the JSON has half of a surrogate pair, which is not a character") from None
-    except (ValueError, RecursionError):
+        value = from_json(fenced[1] if fenced else text)
+    except ValueError:
         return None
     if isinstance(value, dict) and isinstance(value.get("target_language"), str):
         form = read_form(Weblate, value)
@@ -156,15 +151,13 @@ def _of_json(text: str) -> Prompt | None:
     return Prompt(tuple(texts), value) if texts else None
 
 
-def with_strings(value: Any, change: Callable[[str], Any], levels: int = MAX_LEVELS) -> Any:
-    """A JSON value with other strings; names of fields do not change. Raises `Refusal` for more levels."""
+def with_strings(value: Any, change: Callable[[str], Any]) -> Any:
+    """A JSON value with other strings; names of fields do not change."""
     if isinstance(value, str):
         return change(value)
-    if not levels:
-        raise bad_request(f"messages: the JSON has more than {MAX_LEVELS} levels of lists and objects")
     if isinstance(value, dict):
-        return {name: with_strings(item, change, levels - 1) for name, item in value.items()}
-    return [with_strings(item, change, levels - 1) for item in value] if isinstance(value, list) else value
+        return {name: with_strings(item, change) for name, item in value.items()}
+    return [with_strings(item, change) for item in value] if isinstance(value, list) else value
 
 
 def _terms(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[str, str]]:
