@@ -136,11 +136,11 @@ def _rates(
 
 def _by_words(pairs: Sequence[WordPair], text: Path) -> list[Links]:
     """The links of IBM Model 1 in both directions, learned from the text and the pairs."""
-    learned = [Words(list(source), list(target)).lowercased() for source, target in pairs]
+    learned = [Words(list(source), list(target)) for source, target in pairs]
     for number, pair in enumerate(read_pairs([text])):
         if number == MAX_LEARNED:
             break
-        learned.append(Words(words_and_signs(pair.source), words_and_signs(pair.target)).lowercased())
+        learned.append(Words(words_and_signs(pair.source), words_and_signs(pair.target)))
     found = WordAligner(learned).align(learned[: len(pairs)])
     return [[(link.source, link.target) for link in links] for links in found]
 

@@ -19,7 +19,7 @@ def as_pairs(pairs: list[tuple[str, str]]) -> list[Pair]:
 
 
 def test_the_warning_counts_and_names_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("limelight.preparation.hold_out.ROWS", 1)
+    monkeypatch.setattr("limelight.batching.store.GROUP", 1)
     pairs = as_pairs([("a dog runs", "x"), ("c" * 99, "y"), ("new", "z")])
     store = store_of(tmp_path / "store", [("A dog runs", "x"), ("c" * 99, "other")])
     assert overlap_warning([store], pairs, "validation") == (

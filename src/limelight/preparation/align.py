@@ -25,8 +25,6 @@ from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import MAX_LEARNED, FormCounter, WordAligner, split_words
 from limelight.text.pair import Sides
 
-GROUP = 10_000
-"""Number of pairs that are aligned at once."""
 VERSION = 1
 """Version of the alignment method; a change invalidates stored alignments."""
 
@@ -56,14 +54,14 @@ def _alignments_of(folder: Path) -> Path:
 def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -> None:
     """Write the word alignments of corpora of one direction."""
     sample = sample_pairs(list(stores.values()), MAX_LEARNED)
-    aligner, counter = WordAligner([split_words(pair).lowercased() for pair in sample]), FormCounter()
+    aligner, counter = WordAligner(list(map(split_words, sample))), FormCounter()
     stride = -(-sum(map(len, stores.values())) // MAX_LEARNED)
     with ExitStack() as stack:
         alignments = [stack.enter_context(new_store(_alignments_of(folder), made_of)) for folder in stores]
         for columns, (folder, store) in zip(alignments, stores.items(), strict=True):
-            for first in range(0, len(store), GROUP):
-                words = list(map(split_words, store.texts(np.arange(first, min(first + GROUP, len(store))))))
-                links = list(aligner.align([pair.lowercased() for pair in words]))
+            for pairs in store.groups():
+                words = list(map(split_words, pairs))
+                links = list(aligner.align(words))
                 add_links(columns, links)
                 for pair_words, row in zip(words[::stride], links[::stride], strict=True):
                     counter.add(pair_words, row)

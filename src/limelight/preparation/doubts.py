@@ -43,10 +43,8 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not named:
         yield from _of_columns(Path(files[0]))
     if pairs and not named and not names_languages(files):
-        first, known = (
-            pairs[0],
-            {*_HEADERS.split(), *map(str.lower, (source, target)), *map(normal_code, (source, target))},
-        )
+        first, languages = pairs[0], (source, target)
+        known = {*_HEADERS.split(), *map(str.lower, languages), *map(normal_code, languages)}
         if all(side.strip().strip('"').lower() in known - {""} for side in (first.source, first.target)):
             head = f"{shown(first.source, SHOWN)} | {shown(first.target, SHOWN)}"
             yield f"{first.place}: looks like a header ({head}), and is used as a pair; remove the line"

@@ -48,7 +48,7 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     misaligned, lines, measured, total = set[int](), list[str](), list[str](), 0
     languages = known_languages(corpus)
     while window := list(islice(pairs, WINDOW)):
-        check = check_sides(draw_sample(window, most=WINDOW), str(corpus), *languages)
+        check = check_sides(draw_sample(window, WINDOW), str(corpus), *languages)
         for rows in check.misaligned:
             misaligned.update(total + row for row in rows)
         lines += check.findings
@@ -124,21 +124,17 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[li
         advice = ": scores on them say nothing about new text; remove them from one of the two" * bool(leaked)
         lines.append(f"{len(leaked):,} of {len(held):,} test pairs have a source of the training text{advice}")
         lines += map(_example, leaked[:EXAMPLES])
-    lines.append(_usable(report.kept, report.total))
+    share = 100 * report.kept / max(report.total, 1)
+    lines.append(f"usable: {report.kept:,} of {report.total:,} pairs ({share:.0f} %)")
+    if report.kept < FEW:
+        lines[-1] += (
+            "; too few for a model of its own: begin with an existing model (`limelight train --from MODEL`), or make "
+            "more pairs from documents (`limelight pair`)"
+        )
+    elif report.kept < ENOUGH:
+        lines[-1] += "; enough to adapt an existing model (`--from MODEL`), few for a model of its own"
     return lines, bool(faults)
 
 
 def _example(pair: Pair) -> str:
     return "    " + f"{pair.place}: {shown(pair.source, 60)} | {shown(pair.target, 60)}"
-
-
-def _usable(usable: int, total: int) -> str:
-    line = f"usable: {usable:,} of {total:,} pairs ({100 * usable / max(total, 1):.0f} %)"
-    if usable < FEW:
-        return line + (
-            "; too few for a model of its own: begin with an existing model (`limelight train --from MODEL`), or make "
-            "more pairs from documents (`limelight pair`)"
-        )
-    if usable < ENOUGH:
-        line += "; enough to adapt an existing model (`--from MODEL`), few for a model of its own"
-    return line

@@ -13,6 +13,7 @@ from limelight.errors import UserError
 from limelight.files import whole_folder
 from limelight.preparation.kept import Say
 from limelight.preparation.pairs import cleaned, further_pieces
+from limelight.preparation.read import new_corpora
 from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.storage.weights import read_weights
@@ -58,8 +59,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     tokenizer = stored.tokenizers.target
 
     def texts() -> Iterator[str]:
-        new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
-        for pair in cleaned(config.data, new):
+        for pair in cleaned(config.data, new_corpora(config.data)):
             yield normalize(pair.source)
             yield normalize(pair.target)
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 
-import numpy as np
-
 from limelight.batching.store import TokenStore
 from limelight.config import Corpus, DataConfig, Direction, RunConfig, load_config, trained_directions
 from limelight.errors import UserError, shown
@@ -48,8 +46,8 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
     if config.learns != "pairs" or not data.train:
         raise UserError("--hold-out takes pairs of sentences out of --train; a run on other text cannot use it")
     planned = tuple(
-        Corpus(files=(str(path),), source=direction.source, target=direction.target)
-        for direction, path in _paths(data, run, "valid").items()
+        Corpus(files=(str(run / HELD_OUT / _name(data, "valid", direction)),), **direction._asdict())
+        for direction in _directions(data)
     )
     if (run / CONFIG).exists():  # it may have been started in another directory
         planned = load_config(run / CONFIG).data.valid
@@ -76,12 +74,12 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     with whole_folder(run / HELD_OUT) as partial:
         for direction, roles in chosen.items():
             for role, of_role in roles.items():
-                write_tsv(partial / _paths(data, run, role)[direction].name, of_role)
-    tests = _paths(data, run, "test")
-    named = [f"{direction}={path}" if len(tests) > 1 else str(path) for direction, path in tests.items()]
+                write_tsv(partial / _name(data, role, direction), of_role)
+    several = len(chosen) > 1
+    tests = [f"{direction}=" * several + str(run / HELD_OUT / _name(data, "test", direction)) for direction in chosen]
     say(
         f"held out {data.hold_out:,} pairs for validation and {data.hold_out:,} for tests"
-        f"{' of each direction' if len(tests) > 1 else ''}: limelight evaluate --model {run} --test {' '.join(named)}"
+        f"{' of each direction' if several else ''}: limelight evaluate --model {run} --test {' '.join(tests)}"
     )
 
 
@@ -106,15 +104,12 @@ def _directions(data: DataConfig) -> list[Direction]:
     return list(dict.fromkeys(corpus.direction for corpus in data.train if not corpus.tag))
 
 
-def _paths(data: DataConfig, run: Path, role: str) -> dict[Direction, Path]:
-    several = len(trained_directions(data)) > 1
-    return {
-        direction: run / HELD_OUT / (f"{role}.{direction}.tsv" if several else f"{role}.tsv")
-        for direction in _directions(data)
-    }
+def _name(data: DataConfig, role: str, direction: Direction) -> str:
+    """The name of a file of held-out text."""
+    return f"{role}.{direction}.tsv" if len(trained_directions(data)) > 1 else f"{role}.tsv"
 
 
-def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = "") -> list[Pair]:
+def first_by_hash(pairs: Iterable[Pair], limit: int = sys.maxsize, seed: str = "") -> list[Pair]:
     """The pairs with the smallest hashes of their sources in ascending order, the first one of each source; all by
     default. Pairs that a .tsv file cannot hold as they are are left out."""
     seen = set[int]()
@@ -126,7 +121,7 @@ def first_by_hash(pairs: Iterable[Pair], most: int = sys.maxsize, seed: str = ""
                 seen.add(key)
                 yield key, pair
 
-    return [pair for _, pair in heapq.nsmallest(most, hashed(), key=itemgetter(0))]
+    return [pair for _, pair in heapq.nsmallest(limit, hashed(), key=itemgetter(0))]
 
 
 def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) -> dict[str, list[Pair]]:
@@ -147,12 +142,12 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
         if len(of_role) < count and not texts & used:
             of_role.append(pair)
             used |= texts
-    most = min(*map(len, by_role.values()), int(MAX_SHARE * total / len(ROLES)))
-    if most < count:
+    available = min(*map(len, by_role.values()), int(MAX_SHARE * total / len(ROLES)))
+    if available < count:
         named = "" if direction == Direction("source", "target") else f" of {direction}"
         raise UserError(
-            f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {most:,} can be held "
-            "out for validation and as many for tests; give a smaller number"
+            f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {available:,} can be "
+            "held out for validation and as many for tests; give a smaller number"
         )
     return {role: sorted(chosen, key=lambda pair: (pair.file, pair.line)) for role, chosen in by_role.items()}
 
@@ -174,8 +169,6 @@ def fold(text: str) -> str:
 
 
 EXAMPLES = 3
-ROWS = 10_000
-"""Rows of a store that are read at once: slicing a memory-mapped file for each row would dominate the time."""
 
 
 def find_overlap(sources: Iterable[str], pairs: Sequence[Pair]) -> list[Pair]:
@@ -191,7 +184,8 @@ def find_overlap(sources: Iterable[str], pairs: Sequence[Pair]) -> list[Pair]:
 def overlap_warning(stores: Iterable[TokenStore], pairs: Sequence[Pair], role: str) -> str:
     """A warning in one line about pairs that are in tokenized training text, empty if there are none; `role` is
     `validation` or `test`."""
-    overlap = find_overlap((text for store in stores for text in _sources(store)), pairs) if pairs else []
+    sources = (pair.source for store in stores for group in store.groups() for pair in group)
+    overlap = find_overlap(sources, pairs) if pairs else []
     if not overlap:
         return ""
     named = ", ".join(f"{pair.place} ({shown(pair.source, 60)!r})" for pair in overlap[:EXAMPLES])
@@ -199,8 +193,3 @@ def overlap_warning(stores: Iterable[TokenStore], pairs: Sequence[Pair], role: s
         f"warning: the sources of {len(overlap):,} of {len(pairs):,} {role} pairs are in the training text too, so the "
         f"scores will look better than on unseen text; for example {named}"
     )
-
-
-def _sources(store: TokenStore) -> Iterator[str]:
-    for first in range(0, len(store), ROWS):
-        yield from store.source_texts.take(np.arange(first, min(first + ROWS, len(store)))).texts()

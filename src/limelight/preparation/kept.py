@@ -99,7 +99,7 @@ def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list
     """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
     by_language: dict[str, list[str]] = {}
     for number, corpus in enumerate(corpora):
-        pairs = kept_pairs(run, f"valid-{number}") if _pairs_file(run, f"valid-{number}").exists() else []
+        pairs = kept_pairs(run, f"valid-{number}") if keeps(run, f"valid-{number}") else []
         languages = known_languages(corpus)
         for pair in pairs:
             for language, text in zip(languages, (pair.source, pair.target), strict=True):

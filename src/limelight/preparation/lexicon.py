@@ -104,20 +104,20 @@ class Meetings(NamedTuple):
     """Probability of each source position for its target position; 1 if all are equal."""
 
 
-def evenly(count: int, most: int) -> Ids:
-    """At most `most` evenly spread integers below `count`."""
-    return np.arange(count) if count <= most else np.linspace(0, count - 1, most).astype(np.int64)
+def evenly(count: int, limit: int) -> Ids:
+    """At most `limit` evenly spread integers below `count`."""
+    return np.arange(count) if count <= limit else np.linspace(0, count - 1, limit).astype(np.int64)
 
 
-def spread(items: Iterable[Item], most: int) -> list[Item]:
-    """At most `most` items, and at least half as many if there are so many, evenly from a stream of unknown length, in
+def spread(items: Iterable[Item], limit: int) -> list[Item]:
+    """At most `limit` items, and at least half as many if there are so many, evenly from a stream of unknown length, in
     bounded memory: whenever there are too many, every other one is dropped."""
     kept: list[Item] = []
     step = 1
     for number, item in enumerate(items):
         if number % step == 0:
             kept.append(item)
-            if len(kept) > most:
+            if len(kept) > limit:
                 kept, step = kept[::2], 2 * step
     return kept
 
@@ -136,14 +136,14 @@ def learn_lexicon(
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
     chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
-    blocks, keys_of_blocks = list[Meetings](), list[Ids]([np.zeros(0, dtype=np.int64)])
+    blocks, keys_of_blocks = list[Meetings](), list[Ids]()
     for block_of_pairs in chunks(chosen, BLOCK, _meetings):
         met = meet(block_of_pairs, nothing, classes, diagonal)
         unique, entries = np.unique(met.keys, return_inverse=True)
         keys_of_blocks.append(unique)
         blocks.append(met._replace(keys=entries.astype(np.int32)))
-    keys = np.unique(np.concatenate(keys_of_blocks))
-    for number, unique in enumerate(keys_of_blocks[1:]):
+    keys = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *keys_of_blocks]))
+    for number, unique in enumerate(keys_of_blocks):
         entries = np.searchsorted(keys, unique).astype(np.int32)
         blocks[number] = blocks[number]._replace(keys=entries[blocks[number].keys])
     sources = keys // classes

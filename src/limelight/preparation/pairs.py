@@ -9,27 +9,27 @@ from itertools import chain, islice
 from pathlib import Path
 
 from limelight.batching.batch import begun
-from limelight.batching.store import AlignmentStore, Columns, TokenStore, add_pairs, new_store, open_store
+from limelight.batching.store import GROUP, AlignmentStore, Columns, TokenStore, add_pairs, new_store, open_store
 from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_languages, sides_of
 from limelight.errors import UserError, shown
+from limelight.files import write_whole
 from limelight.formats.lines import OnBadLine, chunks
 from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_filter, overlap_warning
 from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
-from limelight.preparation.read import pairs_of, silently
+from limelight.preparation.read import has_text, new_corpora, pairs_of, silently
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import CONFIG, LABELS, TOKENIZER
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
-from limelight.text.labels import label_fault, label_numbers, labels_fault, read_labels
+from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, FORMALITY_TAGS, Tokenizer, Tokenizers, side_constraint_tag
 
 Encode = Callable[[Sequence[Pair]], tuple[list[list[int]], list[list[int]]]]
 """Maps pairs to the rows of both sides."""
-GROUP = 10_000  # pairs tokenized at once: a balance of speed and memory
 _SHOWN = 70
 """Maximum characters of each side in a message."""
 
@@ -68,7 +68,7 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
     """
     if (run / CONFIG).exists():
         return
-    new = [corpus for corpus in config.data.train if corpus.tag != "replay"]
+    new = new_corpora(config.data)
     for corpus in new:
         for pair in islice(cleaned(config.data, [corpus]), 1):
             source, target = shown(pair.source, _SHOWN), shown(pair.target, _SHOWN)
@@ -76,24 +76,19 @@ def first_look(config: RunConfig, run: Path, say: Say) -> None:
     for corpus in (*new, *config.data.valid):
         for line in doubts(corpus.files, *sides_of(corpus)):
             say(f"warning: {line}")
-        if config.learns == "pairs":
-            _check(config, corpus, say)
-
-
-def _check(config: RunConfig, corpus: Corpus, say: Say) -> None:
-    """Report problems of the sides of a corpus. Raises `UserError` if most of it is wrong, unless `data.on_doubt` is
-    `warn`."""
-    check = check_sides(draw_sample(pairs_of(corpus, silently)), str(corpus), *known_languages(corpus))
-    if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
-        raise UserError(
-            "\n".join(check.findings)
-            + f"\nThat is {100 * check.wrong:.0f} % of the pairs: correct the text. To train on it all the same: "
-            + "`limelight train --set data.on_doubt=warn`"
-        )
-    if check.measured and corpus in config.data.train:
-        say(check.measured)
-    for finding in check.findings:
-        say(f"warning: {finding}")
+        if config.learns != "pairs":
+            continue
+        check = check_sides(draw_sample(pairs_of(corpus, silently)), str(corpus), *known_languages(corpus))
+        if check.wrong > MAX_WRONG and config.data.on_doubt == "stop":
+            raise UserError(
+                "\n".join(check.findings)
+                + f"\nThat is {100 * check.wrong:.0f} % of the pairs: correct the text. To train on it all the same: "
+                + "`limelight train --set data.on_doubt=warn`"
+            )
+        if check.measured and corpus in new:
+            say(check.measured)
+        for finding in check.findings:
+            say(f"warning: {finding}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +120,9 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     valid = read_valid(config, run, say)
     if config.learns == "labels":
         new = () if is_resumed(run) else _collect_labels(data, say)
-        learn = partial(_learn_from_texts, config)
-        tokenizers = make_tokenizers(config, run, say, learn, _require_one_vocabulary, new)
+        tokenizers = make_tokenizers(config, run, say, partial(_learn_from_texts, config), _require_one_vocabulary)
+        if new:
+            write_whole(run / TOKENIZER / LABELS, dump_labels(new))
         labels = read_labels(run / TOKENIZER / LABELS)
     else:
         tokenizers = make_tokenizers(config, run, say, partial(_learn_from_pairs, config))
@@ -160,11 +156,7 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
                 read = list(_read(corpus, data, skipped.add))
             if skipped.total:
                 say(f"{corpus}: {skipped.summary()}")
-            pairs = []
-            for pair in read:
-                sizes = len(pair.source.strip()), len(pair.target.strip())
-                if min(sizes) and max(sizes) <= data.max_characters:
-                    pairs.append(pair)
+            pairs = [pair for pair in read if has_text(pair, data.max_characters)]
             if len(pairs) < len(read):
                 say(f"{corpus.files[0]}: {len(pairs):,} of {len(read):,} validation pairs have {limit}")
             keep_pairs(run, name, pairs, made_of)
@@ -215,8 +207,8 @@ def _collect_labels(data: DataConfig, say: Say) -> list[str]:
     count_pairs(data, count)
     if fault := labels_fault(sorted(counts)):
         raise UserError(f"{data.train[0].files[-1]}: {fault}: a line of it is a text, a tab, and the label of the text")
-    most = ", ".join(f"{label} {number:,}" for label, number in counts.most_common(10))
-    say(f"{len(counts):,} labels: {most}{' ...' if len(counts) > 10 else ''}")
+    listed = ", ".join(f"{label} {number:,}" for label, number in counts.most_common(10))
+    say(f"{len(counts):,} labels: {listed}{' ...' if len(counts) > 10 else ''}")
     return sorted(counts)
 
 
@@ -252,12 +244,12 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
     """
     stores = []
     for number, corpus in enumerate(config.data.train):
-        name, made_of = f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
-        if not keeps_stores(run, [name], corpus.files, made_of, say):
-            with new_store(run / DATA / name, made_of, vocabulary_size=ids) as columns:
-                report = _write(config, corpus, encode, columns, run / DATA / name, say)
+        folder, made_of = run / DATA / f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
+        if not keeps_stores(run, [folder.name], corpus.files, made_of, say):
+            with new_store(folder, made_of, vocabulary_size=ids) as columns:
+                report = _write(config, corpus, encode, columns, folder, say)
             say(report)
-        stores.append(open_store(run / DATA / name))
+        stores.append(open_store(folder))
     return stores
 
 

@@ -2,10 +2,23 @@
 
 from collections.abc import Iterator
 
-from limelight.config import Corpus, Direction, sides_of
+from limelight.config import Corpus, DataConfig, Direction, sides_of
 from limelight.formats import read_pairs
 from limelight.formats.lines import OnBadLine
 from limelight.text.pair import BadLine, Pair
+
+REPLAY = "replay"
+"""The tag of a corpus that is replayed."""
+
+
+def new_corpora(data: DataConfig) -> tuple[Corpus, ...]:
+    """The training text of a run without what it replays."""
+    return tuple(corpus for corpus in data.train if corpus.tag != REPLAY)
+
+
+def has_text(pair: Pair, max_characters: int) -> bool:
+    """Whether both sides have text, and at most so many characters."""
+    return all(0 < len(side.strip()) <= max_characters for side in (pair.source, pair.target))
 
 
 def silently(_line: BadLine) -> None:

@@ -7,6 +7,7 @@ is needed later. Pairs are chosen by a hash of their source or by a fixed seed: 
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import Literal
@@ -31,15 +32,13 @@ from limelight.formats import read_pairs
 from limelight.preparation.hold_out import first_by_hash, write_tsv
 from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
 from limelight.preparation.pairs import cleaned
-from limelight.preparation.read import pairs_of, silently
+from limelight.preparation.read import REPLAY, has_text, new_corpora, pairs_of, silently
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.pair import Pair
 
 GENERAL = "general"
 """The folder with the general text, in a run and in a model that `limelight learn` writes."""
 ABOUT = "about.json"
-REPLAY = "replay"
-"""The tag of a corpus that is replayed."""
 ROLES = ("train", "valid", "test")
 MEASURED = 300
 """Half the number of pairs, of all directions together, that choose and measure the model at the end."""
@@ -49,6 +48,7 @@ MIN_PAIRS = 40
 """Minimum number of pairs of a direction: of fewer nothing can be measured."""
 MAX_CHARACTERS = 500
 """Longer texts are not used, since measuring takes time."""
+_is_usable = partial(has_text, max_characters=MAX_CHARACTERS)
 HELD_OUT_SHARE = 16
 """If there is no validation text, one of this many pairs of the new text is held out for it, and one for tests."""
 EPOCHS = 3
@@ -83,7 +83,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     data, training = config.data, config.training
     if not (data.replay and config.begin_with and config.learns == "pairs" and data.train):
         return config
-    new = _new_corpora(config)
+    new = new_corpora(data)
     changed: dict[str, object] = {}
     if (run / CONFIG).exists():
         stored = load_config(run / CONFIG).data
@@ -101,8 +101,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         changed["train"] = new + tuple(
             Corpus(
                 files=(str(run / GENERAL / _name("train", direction)),),
-                source=direction.source,
-                target=direction.target,
+                **direction._asdict(),
                 weight=min(1.0, wanted / available),
                 tag=REPLAY,
             )
@@ -117,16 +116,11 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})
 
 
-def _new_corpora(config: RunConfig) -> tuple[Corpus, ...]:
-    """The new text of a run."""
-    return tuple(corpus for corpus in config.data.train if corpus.tag != REPLAY)
-
-
 def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     """Write the general text of a run that has none yet."""
     if (run / CONFIG).exists():
         return
-    new = _new_corpora(config)
+    new = new_corpora(config.data)
     if len(new) == len(config.data.train):
         if config.data.replay and config.begin_with:
             say(
@@ -207,7 +201,7 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
     general = _by_role(text, unseen, wanted)
     if has_tags(parent.data):
         return general
-    [direction] = trained_directions(config.data.model_copy(update={"train": _new_corpora(config)}))
+    [direction] = trained_directions(config.data.model_copy(update={"train": new_corpora(config.data)}))
     return dict(zip([direction], general.values(), strict=False))
 
 
@@ -222,7 +216,7 @@ def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted
                 f"--general {' '.join(corpus.files)}: text for {direction}, which is not a direction of "
                 f"{config.begin_with}: {', '.join(map(str, directions))}; name its languages: --general en-de=FILE"
             )
-        pairs = _usable(pairs_of(corpus, silently))
+        pairs = filter(_is_usable, pairs_of(corpus, silently))
         yield direction, first_by_hash(pairs, wanted + 4 * MEASURED), direction.reversed in directions
 
 
@@ -250,7 +244,7 @@ def _by_direction(parts: Iterable[Part]) -> Text:
     """The usable pairs of each direction; pairs for both directions also with their sides swapped."""
     text: Text = {}
     for direction, pairs, both in parts:
-        added = list(_usable(pairs))
+        added = list(filter(_is_usable, pairs))
         text.setdefault(direction, []).extend(added)
         if both:
             swapped = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)
@@ -270,10 +264,3 @@ def _by_role(text: Text, unseen: Text, wanted: int) -> GeneralText:
         measured, replayed = measured[: 2 * count], replayed[: max(1, wanted // len(enough))]
         general[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
     return general
-
-
-def _usable(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """The pairs that are not too long, with text on both sides."""
-    for pair in pairs:
-        if all(side.strip() and len(side) <= MAX_CHARACTERS for side in (pair.source, pair.target)):
-            yield pair

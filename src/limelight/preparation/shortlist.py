@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from limelight.batching.store import DESCRIPTION, TokenStore, open_store
+from limelight.batching.store import TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import write_whole, writing
 from limelight.preparation.align import sample_pairs
-from limelight.preparation.kept import DATA
+from limelight.preparation.kept import DATA, keeps
 from limelight.preparation.lexicon import (
     MAX_PAIRS,
     Ids,
@@ -66,10 +66,7 @@ def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> li
     """Texts in a language, evenly from all sides of the corpora that are in it."""
     corpora = zip(config.data.train, stores, strict=True)
     sides = [(store, side) for corpus, store in corpora for side in range(2) if corpus.direction[side] == language]
-    texts = []
-    for store, side in sides:
-        texts += [pair[side] for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]
-    return texts
+    return [pair[side] for store, side in sides for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]
 
 
 CANDIDATES, FREQUENT = 128, 500
@@ -92,7 +89,13 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[
         data = config.data.model_copy(update={"hold_out": 0})  # the held-out files of the run may be elsewhere
         texts = [Sides(pair.source, pair.target) for pair in spread(cleaned(data, corpora), MAX_PAIRS)]
     else:
-        texts = list(sample_pairs(_stores(run, len(config.data.train)), MAX_PAIRS))
+        names = [f"train-{number}" for number in range(len(config.data.train))]
+        if not names or not all(keeps(run, name) for name in names):
+            raise UserError(
+                f"{run}: the training text is not there: give parallel text to learn the shortlist from, with --train "
+                "FILE (or two files)"
+            )
+        texts = list(sample_pairs([open_store(run / DATA / name) for name in names], MAX_PAIRS))
     if not texts:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sides = [
@@ -124,14 +127,3 @@ def copies(tokenizers: Tokenizers) -> Ids:
     source, target = tokenizers
     ids = {piece: number for number, piece in enumerate(target.pieces(range(target.padding)))}
     return np.array([ids.get(piece, END) for piece in source.pieces(range(source.padding))], dtype=np.int32)
-
-
-def _stores(run: Path, corpora: int) -> list[TokenStore]:
-    """The text that a run was trained on. Raises `UserError` if it is gone."""
-    folders = [run / DATA / f"train-{number}" for number in range(corpora)]
-    if not folders or not all((folder / DESCRIPTION).is_file() for folder in folders):
-        raise UserError(
-            f"{run}: the training text is not there: give parallel text to learn the shortlist from, with --train FILE "
-            "(or two files)"
-        )
-    return [open_store(folder) for folder in folders]

@@ -72,10 +72,10 @@ class SideCheck:
     """The languages of the sides, declared or recognized; empty if unknown."""
 
 
-def draw_sample(pairs: Iterable[Pair], most: int = MAX_BLOCKS) -> list[Pair]:
+def draw_sample(pairs: Iterable[Pair], max_blocks: int = MAX_BLOCKS) -> list[Pair]:
     """Blocks of consecutive pairs, evenly from a text of unknown length, whose texts are cut."""
     blocks = (list(map(_cut, block)) for block in chunks(iter(pairs), BLOCK_PAIRS))
-    return [pair for block in spread(blocks, most) for pair in block]
+    return [pair for block in spread(blocks, max_blocks) for pair in block]
 
 
 def _cut(pair: Pair) -> Pair:

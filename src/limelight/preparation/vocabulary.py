@@ -7,8 +7,7 @@ from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.files import whole_folder
 from limelight.preparation.kept import Say, is_resumed
-from limelight.storage.layout import LABELS, TOKENIZER, find_start
-from limelight.text.labels import dump_labels
+from limelight.storage.layout import TOKENIZER, find_start
 from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 
 
@@ -18,13 +17,10 @@ def make_tokenizers(
     say: Say,
     learn: Callable[[], Tokenizers],
     require: Callable[[Tokenizers], object] = lambda _: None,
-    labels: Sequence[str] = (),
 ) -> Tokenizers:
     """The tokenizers of a run, which a resumed run has already.
 
-    Args:
-        require: raises `UserError` for the vocabulary of a model with which the run cannot begin.
-        labels: of a classifier, stored with its vocabulary.
+    `require` raises `UserError` for the vocabulary of a model with which the run cannot begin.
     """
     if not is_resumed(run):
         if config.begin_with:
@@ -41,8 +37,6 @@ def make_tokenizers(
             say(f"learned a {config.tokens.kind} vocabulary of {' and '.join(map(str, sizes))}")
         with whole_folder(run / TOKENIZER) as partial:
             save_tokenizers(tokenizers, partial)
-            if labels:
-                (partial / LABELS).write_text(dump_labels(labels), encoding="utf-8")
     return load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
 
 

@@ -40,10 +40,6 @@ class Words(NamedTuple):
     source: Sequence[str]
     target: Sequence[str]
 
-    def lowercased(self) -> "Words":
-        """The same words in lowercase."""
-        return Words([word.lower() for word in self.source], [word.lower() for word in self.target])
-
 
 def split_words(pair: Sides) -> Words:
     """The words of a pair as they are written."""
@@ -51,10 +47,11 @@ def split_words(pair: Sides) -> Words:
 
 
 class WordAligner:
-    """Tables of t(target | source) and t(source | target), learned from lowercased pairs of one direction."""
+    """Tables of t(target | source) and t(source | target), learned from the words of pairs of one direction in
+    lowercase."""
 
     def __init__(self, pairs: Sequence[Words]) -> None:
-        self._counts = [Counter(word for pair in pairs for word in pair[side]) for side in range(2)]
+        self._counts = [Counter(word.lower() for pair in pairs for word in pair[side]) for side in range(2)]
         self._ids = [{word: number for number, word in enumerate(counts)} for counts in self._counts]
         sizes = [len(ids) + 1 for ids in self._ids]  # the last number is that of unknown words
         self._lexicons = [
@@ -80,7 +77,7 @@ class WordAligner:
 
     def _encoded(self, words: Sequence[str], side: int) -> Ids:
         ids = self._ids[side]
-        return np.array([ids.get(word, len(ids)) for word in words], dtype=np.int32)
+        return np.array([ids.get(word.lower(), len(ids)) for word in words], dtype=np.int32)
 
 
 def grow(of_targets: Sequence[int], of_sources: Sequence[int], *, final: bool = False) -> list[Link]:

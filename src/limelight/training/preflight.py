@@ -15,8 +15,7 @@ from limelight.models.transformer.halves import MaskedModel
 from limelight.preparation.extend import require_extendable, tags_of
 from limelight.preparation.kept import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
-from limelight.preparation.read import pairs_of, silently
-from limelight.preparation.replay import REPLAY
+from limelight.preparation.read import REPLAY, pairs_of, silently
 from limelight.preparation.vocabulary import learn_tokenizer
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.tokens import Tokenizers, load_tokenizers
