@@ -28,7 +28,7 @@ MISTAKES = """
     attention " " --model {writing}             | the text is blank: there is nothing to attend to
     attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
     back-translate --model {trained} -o new.tsv | missing text: give --text FILE...
-    clean a.tsv -o a.tsv                        | would replace the text that is cleaned
+    clean a.tsv -o a.tsv                        | a.tsv: is the input; give -o another name
     clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx
     clean a.tsv -o b.tmx                        | names its languages
     clean a.tsv -o b.tsv -o c.tsv               | holds both sides: give it alone
@@ -40,6 +40,7 @@ MISTAKES = """
     distill --model {trained} -o new.txt --text a.en | new.txt: a corpus is written as .tsv
     distill --model {trained} -o new --text a.en | new: a corpus is written as .tsv
     doctor --test a.tsv                         | name the training text
+    evaluate --model {trained} --test a.tsv -o a.tsv | a.tsv: is the input; give -o another name
     evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
     evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs
     evaluate --model {trained} --test latin.tsv | latin.tsv:1: not valid UTF-8
@@ -86,6 +87,7 @@ MISTAKES = """
     serve --model {trained} --cors https://example.org/ | a scheme and a host
     serve --model {trained} --model {name}={trained} | NAME=
     shortlist --model {trained} --model {trained} | 2 models: each has a shortlist of its own; give --model once
+    translate --model {trained} a.en -o a.en    | a.en: is the input; give -o another name
     translate                                   | missing model: give --model RUN, the folder that
     translate --model {trained} a.txt --text b  | --text and 'a.txt': give one of them
     translate --model {corpus}                  | not a run or model folder: it holds neither best/model.safetensors

@@ -173,7 +173,7 @@ def align(
     translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.align import PairError
 
-    with lines_to(output) as write:
+    with lines_to(output, files) as write:
         for chunk in chunks(pairs, CHUNK):
             words = [(divide(pair.source), divide(pair.target)) for pair in chunk]
             try:

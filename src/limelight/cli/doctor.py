@@ -105,7 +105,7 @@ def clean(
 
     Reasons: empty, too_long, length_ratio, identical, duplicate, near_duplicate, encoding, language, misaligned.
     """
-    _require_output(files, output)
+    _require_output(output)
     corpora_given = corpora(files, source, target, "FILE")
     from limelight.preparation.examine import stretches_of, usable_pairs
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
@@ -113,7 +113,7 @@ def clean(
 
     base = output[0].with_suffix("")
     with ExitStack() as stack:
-        writes = [stack.enter_context(lines_to(path)) for path in output]
+        writes = [stack.enter_context(lines_to(path, files)) for path in output]
         with (
             SkipReport(base.with_name(f"{base.name}-skipped.txt"), note) as skipped,
             LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
@@ -133,8 +133,8 @@ def clean(
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
 
-def _require_output(files: list[str], output: list[Path]) -> None:
-    """Raise `UserError` for an output of another format, or in the place of an input."""
+def _require_output(output: list[Path]) -> None:
+    """Raise `UserError` for outputs of another format or number."""
     from limelight.formats.opening import BOTH_SIDES
     from limelight.text.pair import require_written
 
@@ -147,9 +147,6 @@ def _require_output(files: list[str], output: list[Path]) -> None:
     for path in output:
         if len(output) == 2 and path.suffix in BOTH_SIDES:
             raise UserError(f"-o {path}: a {path.suffix} file holds both sides: give it alone")
-        for file in files:
-            if path.exists() and Path(file).exists() and path.samefile(file):
-                raise UserError(f"-o {path}: would replace the text that is cleaned; give another name")
 
 
 def _write_pairs(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> int:

@@ -68,7 +68,7 @@ def evaluate(
         refuse(of_search, "this model does not search; leave it out")
     figures: Figures
     texts: Sequence[str] = ()
-    with lines_to(output) if output else nullcontext() as write:
+    with lines_to(output, test) if output else nullcontext() as write:
         if "pairs" in learns_from:
             pairs = read_tests(test, configs, (source, target))
             _warn_of_overlap(folders, [pair for of_direction in pairs.values() for pair in of_direction])
@@ -231,7 +231,7 @@ def score(
     from limelight.formats.lines import chunks
 
     all_scores: list[PairScore] = []
-    with lines_to(output) as write:
+    with lines_to(output, files) as write:
         for direction, pairs in groups.items():
             for chunk in chunks(pairs, CHUNK):
                 scores = score_pairs(translator, chunk, **languages_of(direction))

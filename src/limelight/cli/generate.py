@@ -142,7 +142,7 @@ def classify(
     """
     folders, _ = find_models(model)
     lines = live_lines_of(file)
-    with lines_to(output) as write:
+    with lines_to(output, filter(None, [file])) as write:
         classifier = open_model("classifier", folders, machine)
         if file is None:
             greet(SENTENCES)

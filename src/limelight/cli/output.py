@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import BufferedIOBase, TextIOBase
 from pathlib import Path
@@ -94,18 +94,19 @@ Write = Callable[[str], None]
 
 
 @contextmanager
-def lines_to(path: Path | None) -> Iterator[Write]:
+def lines_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Write]:
     """A context that yields a function that writes a line; otherwise like `text_to`."""
-    with text_to(path) as write:
+    with text_to(path, inputs) as write:
         yield lambda line: write(line + "\n")
 
 
 @contextmanager
-def text_to(path: Path | None) -> Iterator[Write]:
+def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Write]:
     """A context that yields a function that writes text, to standard output if no path is given.
 
-    Raises `UserError` immediately if the file cannot be written, before any work is done. Text is first written to a
-    partial file; if the work fails, that file remains, and the exception gets a note with its name.
+    Raises `UserError` immediately if the file cannot be written or is one of the `inputs`, before any work is done.
+    Text is first written to a partial file; if the work fails, that file remains, and the exception gets a note with
+    its name.
     """
     if path is None:
         # In UTF-8 whatever the environment says: text of any language must come through.
@@ -114,6 +115,8 @@ def text_to(path: Path | None) -> Iterator[Write]:
     path = path.resolve()  # a link is kept, and its target replaced
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
+    if path.is_file() and any(is_path(path.samefile, str(name)) for name in inputs):
+        raise UserError(f"{path}: is the input; give -o another name")
     is_device = path.exists() and not path.is_file()  # such as a pipe: written directly
     partial = path if is_device else path.with_name(path.name + PARTIAL)
     with ExitStack() as leave:

@@ -54,7 +54,7 @@ def pair(
     require_written(output)
     if model and no_model:
         raise UserError("--model and --no-model exclude each other: leave one out")
-    with lines_to(output) as write:
+    with lines_to(output, (source, target)) as write:
         files, unpaired = find_files(source, target)
         direction, texts, failed = read_texts(files, (source_lang, target_lang))
         translate = None if no_model else _translator(model, direction, machine)

@@ -88,7 +88,7 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     """Translate a file of text, a text, or standard input."""
     options = {**job.text_options, "glossary": job.terms(), "memory": job.translation_memory}
     texts = live_lines_of(file, text)
-    with lines_to(job.output_file) as write:
+    with lines_to(job.output_file, filter(None, [file])) as write:
         results = None
         if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
             texts, results = by_processes(texts, job, file)

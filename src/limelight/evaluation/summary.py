@@ -5,9 +5,12 @@ import platform
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
+import sacrebleu
+import torch
+
+from limelight import __version__
 from limelight.evaluation.metrics import corpus_bleu, corpus_chrf
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
@@ -46,13 +49,8 @@ def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that computed the figures."""
-    names = {"python": platform.python_version()}
-    for package in ("limelight", "torch", "sacrebleu"):
-        try:
-            names[package] = version(package)
-        except PackageNotFoundError:
-            names[package] = "not installed, run from its sources"
-    return names
+    packages = {"limelight": __version__, "torch": str(torch.__version__), "sacrebleu": sacrebleu.__version__}
+    return {"python": platform.python_version(), **packages}
 
 
 def provenance_lines(provenance: Mapping[str, Any]) -> list[str]:
