@@ -12,10 +12,9 @@ import torch
 from limelight.config import RunConfig, TrainingConfig
 from limelight.errors import RunError
 from limelight.storage.weights import read_weights
-from limelight.training import loop
+from limelight.training import loop, run_state
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loop import MAX_SKIPPED, why_over
-from limelight.training.optimization import schedule
 from limelight.training.run import train
 from limelight.training.tasks.task import Task, Validation
 from tests.training.helpers import checkpoints_of, go, last_weights, log_of, tiny_run, trace_of, with_training
@@ -92,7 +91,8 @@ class Simulated:
             self.now += validation
             return Validation(2.0)
 
-        monkeypatch.setattr(schedule, "time", SimpleNamespace(monotonic=lambda: self.now))
+        for module in (loop, run_state):
+            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(loop, "update", updated)
         monkeypatch.setattr("limelight.training.tasks.translation.Translation.validate", validated)
 

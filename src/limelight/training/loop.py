@@ -1,6 +1,7 @@
 """The training loop: update, validate and save, until a bound is reached or a stop is requested."""
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -21,7 +22,6 @@ from limelight.training.checkpoints.keep import (
 from limelight.training.optimization.optimizer import set_rate
 from limelight.training.optimization.precision import next_scale
 from limelight.training.optimization.schedule import (
-    Clock,
     last_second,
     patience_of,
     rate_of,
@@ -49,7 +49,7 @@ def run_training(run: Run) -> str:
     run.model.train()
     if training.compile:
         _compile(run)
-    run.clock = Clock(run.progress.seconds)
+    run.began = time.monotonic() - run.progress.seconds
     try:
         with (
             closing(run.task.stream.plans(run.progress.position, run.group)) as plans,
@@ -67,11 +67,11 @@ def run_training(run: Run) -> str:
             _validate_if_due(run)
         _first_does(run, finish_model)
     except Stopped:
-        run.progress.seconds = run.clock.seconds()
+        run.progress.seconds = run.seconds()
         _save(run)
         run.group.wait()  # until the first process has saved: launchers terminate all processes when one exits
         raise
-    run.progress.seconds = run.clock.seconds()
+    run.progress.seconds = run.seconds()
     if not why_over(run):  # the remaining time was too short for another update
         run.progress.seconds = last_second(training) or run.progress.seconds
     run.progress.finished = why_over(run)
@@ -119,7 +119,7 @@ def _closing_seconds(run: Run) -> float:
 def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     """Do one update. Returns the number of a signal that one of the processes received, or 0. With a single process a
     signal during computation raises `Stopped`, and the whole update is done again when the run is resumed."""
-    training, progress, began = run.config.training, run.progress, run.clock.seconds()
+    training, progress, began = run.config.training, run.progress, run.seconds()
     rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
     with run.interruptible():  # a signal may interrupt waiting for the text
@@ -143,7 +143,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     progress.step += 1
     progress.position = position
     progress.pieces += share.tokens
-    now = run.clock.seconds()
+    now = run.seconds()
     signal = 0
     if agreed := run.group.agree(now, now - began, run.stop.number):
         progress.seconds, spent, signal = agreed
@@ -211,7 +211,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
 
 def _validate(run: Run) -> None:
     """Validate, keep the weights for averaging and as a model, and save the model if it is the best so far."""
-    progress, began = run.progress, run.clock.seconds()
+    progress, began = run.progress, run.seconds()
     seen = validate(run)
     score = score_of(run, seen)
     if progress.step:
@@ -222,7 +222,7 @@ def _validate(run: Run) -> None:
         run, seen, f"update {progress.step}" if progress.step else f"{run.config.begin_with}, before the first update"
     )
     progress.validated_step = progress.step
-    progress.seconds = run.clock.seconds()
+    progress.seconds = run.seconds()
     progress.validation_seconds = progress.seconds - began
     run.report.validation(progress, seen, seconds=progress.seconds - began)
 

@@ -26,7 +26,7 @@ from limelight.training.optimization.loss import LOSSES
 from limelight.training.optimization.optimizer import freeze
 from limelight.training.optimization.precision import choose_precision
 from limelight.training.optimization.update import require_compilable
-from limelight.training.tasks.task import TASKS, require_positions
+from limelight.training.tasks.task import TASKS
 
 
 def check_run(config: RunConfig, folder: Path) -> None:
@@ -148,7 +148,7 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
     if config.learns != "pairs":
         if augmentation.needs_alignments or config.tokens.sampling:
             raise UserError(
-                "augmentation.placeholders, augmentation.terms and tokens.sampling are for pairs of sentences that "
+                "augmentation.placeholders, terms and emphasis, and tokens.sampling are for pairs of sentences that "
                 "translate one another: set them to 0"
             )
         return
@@ -170,4 +170,10 @@ def _check_model(config: RunConfig, tokenizers: Tokenizers) -> None:
     if config.training.compile:
         require_compilable(model)
     in_blocks = config.data.text and not isinstance(model, MaskedModel)
-    require_positions(config, longest_sequence(model), "block" if in_blocks else "max_length")
+    setting = "block" if in_blocks else "max_length"
+    longest, length = longest_sequence(model), getattr(config.batching, setting)
+    if longest is not None and length > longest:
+        raise UserError(
+            f"batching.{setting}={length} is more than the {longest} positions the model learns; lower it, or raise "
+            "model.max_positions"
+        )

@@ -1,7 +1,8 @@
 """The state of a run during training."""
 
+import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,7 +15,6 @@ from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.schedule import Clock
 from limelight.training.optimization.update import Compiled, Unread
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
@@ -43,14 +43,18 @@ class Run:
     """Approximate number of updates per epoch."""
     pace: float = 0.0
     """Seconds of an update: a moving average, in this process."""
-    clock: Clock = field(default_factory=lambda: Clock(0.0))
-    """Training time; started by the loop, which copies it to `progress.seconds`."""
+    began: float = 0.0
+    """When training began, by the monotonic clock, as if it had never been interrupted."""
     group: Group = ALONE
     """The processes that train together."""
     sums: GradientSum | None = None
     """Sums gradients over the processes, if there are several."""
     unread: tuple[Unread, float] | None = None
     """The result of the last update with its learning rate, until it is read."""
+
+    def seconds(self) -> float:
+        """Training time so far, interruptions not counted. The loop copies it to `progress.seconds`."""
+        return time.monotonic() - self.began
 
     def interruptible(self) -> AbstractContextManager[None]:
         """A context in which a signal may stop the work immediately; not with several processes, which would wait."""

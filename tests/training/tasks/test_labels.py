@@ -12,6 +12,7 @@ from limelight.models.families import build_model
 from limelight.models.transformer import halves
 from limelight.pipelines.encoders import Classifier
 from limelight.preparation.pairs import Prepared, prepare
+from limelight.training.preflight import check_run
 from limelight.training.tasks.language import Labels
 from tests.training.readers import READING, label_run
 
@@ -43,7 +44,7 @@ def test_texts_longer_than_the_model_learns_places_for_are_refused(tmp_path: Pat
     model = EncoderOnlyConfig(**{**READING.model_dump(), "positions": "learned", "max_positions": 9})
     config = label_run(tmp_path / "text", model)
     with pytest.raises(UserError, match=r"batching\.max_length=256 is more than the 9 positions the model learns"):
-        task_of(config, tmp_path / "run")
+        check_run(config, tmp_path / "run")
     (tmp_path / "text" / "valid.tsv").write_text("sun 1\tday\nsun sun sun owl owl owl 2\tday\n", encoding="utf-8")
     short = config.model_copy(update={"batching": BatchingConfig(tokens=90, max_length=9)})
     with pytest.raises(UserError, match=r"valid\.tsv:2: this text for validation has \d+ tokens with its end"):

@@ -130,7 +130,7 @@ def weights_put_back(model: Model) -> Iterator[None]:
 def _validate_last(run: Run, made_from: str) -> Validation | None:
     """Validate weights at the end of a run, save them if they are the best, and report both."""
     seen = validate(run)
-    run.progress.seconds = run.clock.seconds()
+    run.progress.seconds = run.seconds()
     run.report.final(run.progress, seen, made_from, chosen=save_if_best(run, seen, made_from))
     return seen
 

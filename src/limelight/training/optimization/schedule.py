@@ -3,7 +3,6 @@ a budget of updates or minutes.
 """
 
 import math
-import time
 
 from limelight.config import RunConfig, TrainingConfig
 
@@ -102,14 +101,3 @@ def patience_of(training: TrainingConfig, epoch: float) -> int:
     """Number of validations without a gain after which a run ends."""
     interval = validation_interval(training, epoch)
     return training.patience or max(FEWEST_VALIDATIONS, math.ceil(training.patience_epochs * epoch / interval))
-
-
-class Clock:
-    """Training time in seconds, including the time before this process."""
-
-    def __init__(self, before: float) -> None:
-        self._began = time.monotonic() - before
-
-    def seconds(self) -> float:
-        """Training time so far, interruptions not counted."""
-        return time.monotonic() - self._began

@@ -20,7 +20,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.preparation.plain_text import PreparedText
 from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
-from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -29,11 +29,10 @@ LOOKED_AT = 16_384
 class LanguageModeling(Task):
     """Learns p(token | previous tokens of the block).
 
-    Raises `UserError` for blocks longer than the model permits, and for a text shorter than a block.
+    Raises `UserError` for a text shorter than a block.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: Model) -> None:
-        require_positions(config, longest_sequence(model), "block")
         self.config, self.block = config, config.batching.block
         self.text, self.validates = prepared.valid, len(prepared.valid.ids) > 1
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
@@ -57,12 +56,11 @@ class LanguageModeling(Task):
 class Masked(Task):
     """Learns p(token | other tokens of the line) (Devlin et al. 2019, section 3.1, without next-sentence prediction).
 
-    Validation lines are masked once, so every validation has the same masks. Raises `UserError` if sequences may be
-    longer than the model permits, and for text without a token that can be masked.
+    Validation lines are masked once, so every validation has the same masks. Raises `UserError` for text without a
+    token that can be masked.
     """
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
-        require_positions(config, longest_sequence(model))
         self.config, self.tokenizer = config, prepared.tokenizers.target
         self.stream = stream = self._stream(prepared, seed=config.training.seed)
         self.amount = f"{len(stream):,} lines of text"
@@ -87,14 +85,9 @@ class Masked(Task):
 
 
 class Labels(Task):
-    """Learns p(label | text).
-
-    Raises `UserError` if texts may be longer than the model permits.
-    """
+    """Learns p(label | text). Raises `UserError` for a text for validation longer than the model permits."""
 
     def __init__(self, config: RunConfig, prepared: Prepared, model: Classifier) -> None:
-        longest = longest_sequence(model)
-        require_positions(config, longest)
         self.config, self.labels = config, prepared.labels
         self.validates = any(prepared.valid)
         self.amount = f"{sum(map(len, prepared.stores)):,} texts with {len(prepared.labels):,} labels"
@@ -110,7 +103,9 @@ class Labels(Task):
         numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
         self.valid_batches = [
             label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)
-            for texts in cut_validation(pairs, rows, rows, tokens=config.batching.tokens, longest=longest)
+            for texts in cut_validation(
+                pairs, rows, rows, tokens=config.batching.tokens, longest=longest_sequence(model)
+            )
         ]
 
     def validate(self, model: Model, precision: str) -> Validation:

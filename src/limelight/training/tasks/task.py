@@ -14,7 +14,6 @@ from torch import Tensor
 from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.stream import Stream
 from limelight.config import RunConfig
-from limelight.errors import UserError
 from limelight.models.families import family_of, resolve
 from limelight.models.interface import Model, eval_mode, require_room
 from limelight.preparation.extend import extend_parent
@@ -86,16 +85,6 @@ class Task(ABC):
     @abstractmethod
     def validate(self, model: Model, precision: str) -> Validation:
         """Validate the current weights, with products in `precision`. Changes no state, including the random state."""
-
-
-def require_positions(config: RunConfig, longest: int | None, setting: str = "max_length") -> None:
-    """Raise `UserError` if sequences may have more positions than the model learns, by a setting of `batching`."""
-    length = getattr(config.batching, setting)
-    if longest is not None and length > longest:
-        raise UserError(
-            f"batching.{setting}={length} is more than the {longest} positions the model learns; lower it, or raise "
-            "model.max_positions"
-        )
 
 
 def cut_validation(

@@ -35,7 +35,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
-from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss, require_positions
+from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss
 
 MAX_DATA_WORKERS = 8
 
@@ -118,13 +118,9 @@ def validation_batches(
 
 
 class Translation(Task):
-    """Learns p(target | source) of pairs.
-
-    Raises `UserError` if sequences may be longer than the model permits.
-    """
+    """Learns p(target | source) of pairs."""
 
     def __init__(self, config: RunConfig, prepared: Prepared, model: Seq2Seq) -> None:
-        require_positions(config, longest_sequence(model))
         self.config = config
         directions, augmentation = trained_directions(config.data), config.augmentation
         several = f" in {len(directions)} directions ({', '.join(map(str, directions))})" if directions[1:] else ""
