@@ -2,7 +2,6 @@
 
     make bench-serve MODEL=folder
     python -m benchmarks.serving --model folder --target de --seconds 10 --clients 1 8 32 128
-    python -m benchmarks.serving --model folder --beside         # sentences beside pages, in CPU time of the engine
     python -m benchmarks.serving --model folder --worst 4        # what a client feels of another one's worst request
 
 The service runs in processes of its own. Requests have three sizes: a sentence, a paragraph of four, a page of sixteen.
@@ -31,7 +30,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.common import report, table
 from limelight.serving.limits import Limits
-from limelight.serving.pool import WIDTH
+from limelight.serving.links import WIDTH
 
 ROOT = Path(__file__).parents[1]
 SHORT = [
@@ -116,47 +115,6 @@ async def measure(port: int, target: str, expected: dict[str, str], seconds: flo
     spent = time.perf_counter() - begin
     p99 = quantiles(latencies, n=100)[98] if len(latencies) > 1 else latencies[0]
     return Load(load, clients, len(latencies) / spent, median(latencies), p99, len(latencies), wrong)
-
-
-def beside_pages(model: str, target: str) -> str:
-    """p99 of sentences of one client and of eight, alone and beside two pages, in CPU time of an engine. So other work
-    of the machine changes nothing."""
-    import torch
-
-    from limelight.child import Inbox
-    from limelight.pipelines.load import load_translator
-    from limelight.serving.engine import TranslationEngine
-    from limelight.serving.links import Report, Task
-
-    torch.set_num_threads(1)
-    translator, now = load_translator(model), time.thread_time
-
-    def p99_of(clients: int, pages: int, count: int = 300) -> float:
-        inbox, begun, spent = Inbox(), dict[int, float](), list[float]()
-
-        def submit(number: int) -> None:
-            is_page = number % (clients + pages) >= clients
-            begun[number] = now()
-            text = LONG if is_page else SHORT[number % len(SHORT)]
-            task = Task(number, "translate", [text], {"source_lang": "en", "target_lang": target})
-            inbox.put(({"task": task}, b""))
-
-        def heard(report: Report) -> None:
-            if report.id % (clients + pages) < clients:
-                spent.append(now() - begun[report.id])
-            if len(spent) == count:
-                inbox.put(({"task": None}, b""))
-            submit(report.id + clients + pages)
-
-        for number in range(clients + pages):
-            submit(number)
-        TranslationEngine(translator, heard).run(inbox)
-        return 1000 * quantiles(spent, n=100)[98]
-
-    p99_of(1, 1)  # loads what is used first
-    rows = [(clients, p99_of(clients, 0), p99_of(clients, 2)) for clients in (1, 8)]
-    head = ["clients with sentences", "p99 alone, ms", "p99 beside pages, ms", "ratio"]
-    return table(head, [[clients, *map(round, both), both[1] / both[0]] for clients, *both in rows])
 
 
 # ---- the service
@@ -325,13 +283,9 @@ def main() -> None:
     parser.add_argument("--clients", type=int, nargs="+", default=[1, 8, 32, 128])
     parser.add_argument("--loads", nargs="+", default=list(LOADS), choices=list(LOADS))
     parser.add_argument("--engines", type=int, default=1)
-    parser.add_argument("--beside", action="store_true", help="only sentences beside pages")
     parser.add_argument("--worst", type=float, default=0.0, help="only the worst request, for so many minutes")
     parser.add_argument("--port", type=int, default=8470)
     options = parser.parse_args()
-    if options.beside:
-        print(beside_pages(options.model, options.target))
-        return
     if options.worst:
         worst_request(options.model, options.port, options.worst)
         return

@@ -2,14 +2,12 @@
 
 import random
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import pytest
 import torch
 
 from limelight.config import DecoderOnlyConfig, ModelConfig
-from limelight.decoding.engine import ASIDE, Engine
+from limelight.decoding.engine import Engine
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
@@ -95,26 +93,6 @@ def test_what_stands_in_memory_is_bounded_too(seed: int, width: int) -> None:
         engine.step()
         assert 1 in model.rows[-1]
         assert len(model.rows[-1]) * 20 * width <= 2 * budget
-
-
-@pytest.mark.parametrize("width", [1, 3])
-def test_a_long_source_is_encoded_aside(seed: int, width: int) -> None:
-    """Others are decoded meanwhile; what is canceled before it has begun has no outcome."""
-    model, hold, outcomes = watched(), Event(), dict[int, list[Hypothesis]]()
-    long, short = (asked(kind, 9, searched(width), length=size) for kind, size in ((3, ASIDE + 1), (5, 2)))
-    with ThreadPoolExecutor(1) as aside:
-        aside.submit(hold.wait)
-        engine = Engine(model, aside=aside)
-        kept, canceled = engine.submit(long), engine.submit(long)
-        engine.step()
-        last = engine.submit(short)
-        while last not in outcomes:
-            outcomes |= {number: found for number, found, _ in engine.step()}
-        assert (engine.cancel(canceled), kept in outcomes) == (True, False)
-        hold.set()
-        while engine.busy:
-            outcomes |= {number: found for number, found, _ in engine.step()}
-    assert outcomes == {kept: alone(model, long), last: alone(model, short)}
 
 
 def test_a_slot_that_is_free_is_taken(seed: int) -> None:

@@ -89,6 +89,10 @@ class Slow(Engine):
     def waiting(self) -> int:
         return 0
 
+    @property
+    def busy(self) -> bool:
+        return self.found < len(self.places)
+
     def step(self) -> list[Outcome]:
         self.found += 1
         self.threads, self.interval = torch.get_num_threads(), sys.getswitchinterval()
@@ -161,63 +165,6 @@ def test_the_next_search_of_a_sentence_joins_after_those_that_wait_and_before_th
     numbers = [engine.submit(given[0]), engine.submit(given[1]), engine.submit(given[2], first=True)]
     found = [outcome.id for _ in range(12) for outcome in engine.step()]
     assert found.index(numbers[2]) < found.index(numbers[0]) < found.index(numbers[1])
-
-
-def test_long_tasks_have_few_sentences_in_the_engine_while_short_ones_come() -> None:
-    now = [0.0]
-
-    class Counting(Slow):
-        def step(self) -> list[Outcome]:
-            held.append(len(self.places) - self.found)
-            return super().step()
-
-    def after(seconds: float, *short: int) -> int:
-        now[0] += seconds
-        for number in short:
-            service.submit(number, jobs(requests(1)))
-        for _ in range(40):
-            service.step()
-        return held[-1]
-
-    held = list[int]()
-    service = Scheduler(Counting(), lambda: now[0])
-    for number in (1, 2):
-        service.submit(number, jobs(requests(500), 100), long=True)
-    assert after(0.0) == 2 * scheduler.AT_A_TIME
-    assert after(0.0, 3) == scheduler.BESIDE
-    assert after(scheduler.SHORT_SECONDS / 2) == scheduler.BESIDE
-    assert after(scheduler.SHORT_SECONDS) == 2 * scheduler.AT_A_TIME
-    while service.busy:
-        service.step()
-
-
-@pytest.mark.parametrize("seconds", [0.0, PATIENCE])
-def test_jobs_that_compute_for_long_take_turns(seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a task with few requests has found comes first, and between the pauses of others."""
-    monkeypatch.setattr(scheduler, "SLICE_SECONDS", seconds)
-    seen: list[str] = []
-
-    class Together(Slow):
-        def step(self) -> list[Outcome]:
-            return [Slow.step(self)[0] for _ in range(self.found, len(self.places))]
-
-    def pausing(name: str, pauses: int) -> Steps[None]:
-        yield requests(1)[0]
-        for _ in range(pauses):
-            seen.append(name)
-            yield None
-        seen.append(name)
-
-    service = Scheduler(Together())
-    service.submit(1, [Job((pausing("long", 3) for _ in range(2)), list)])
-    service.step()
-    service.submit(2, [Job([pausing("short", 1)], list)])
-    while service.busy:
-        service.step()
-
-    assert {name: seen.count(name) for name in seen} == {"long": 8, "short": 2}
-    if not seconds:
-        assert seen[1:3] == ["short", "short"]
 
 
 def test_a_sentence_alone_is_decoded_in_one_thread() -> None:

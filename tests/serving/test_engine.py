@@ -11,8 +11,8 @@ from pydantic_core import from_json, to_json
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import TranslationEngine
-from limelight.serving.links import Report, Task
+from limelight.serving.engine import TranslationEngine, TranslationLane
+from limelight.serving.links import PING, Report, Task
 from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
 from tests.serving.helpers import TEXTS, carrying, table, translator
@@ -91,13 +91,31 @@ def test_texts_are_divided_joined_and_ranked_as_the_library_does(seed: int) -> N
     assert [answer["sentences"] for answer in report.value[1:3]] == [[], []]
 
 
-def test_a_long_request_is_worked_on_in_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One short request beside a text of hundreds of sentences is done long before it."""
+def test_a_short_request_does_not_wait_for_a_long_one(seed: int) -> None:
+    """Beside a text of hundreds of sentences it is done long before it."""
     one = translator(table(seed))
     tasks = [Task(1, "translate", [" ".join(["A dab. A cabbage."] * 100)]), Task(2, "translate", ["dab"])]
     assert [report.id for report in worked(one, tasks)] == [2, 1]
     tasks = [Task(1, "translate", ["dab"] * 300), Task(2, "translate", ["dab"])]
     assert [report.id for report in worked(one, tasks)] == [2, 1]
+
+
+def test_a_fault_in_the_thread_of_long_tasks_ends_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until then it answers pings for both."""
+    reports, inbox = list[Report](), Inbox()
+
+    def heard(report: Report) -> None:
+        reports.append(report)
+        inbox.put(({"task": Task(1, "translate", ["dab"] * 300)}, b""))
+
+    def step(self: TranslationLane) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(TranslationLane, "step", step)
+    inbox.put(({"task": Task(0, PING)}, b""))
+    with pytest.raises(ZeroDivisionError):
+        TranslationEngine(translator(table(1)), heard).run(inbox)
+    assert [report.kind for report in reports] == ["pong"]
 
 
 def test_loops_are_used_once_they_are_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

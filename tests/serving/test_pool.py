@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 from limelight.serving import pool
 from limelight.serving.catalog import Model
 from limelight.serving.limits import Limits
-from limelight.serving.links import Report, ReportCallback, Task
-from limelight.serving.pool import LONG, ROOM, Pool
+from limelight.serving.links import LONG, Report, ReportCallback, Task
+from limelight.serving.pool import ROOM, Pool
 from limelight.serving.refusal import Refusal
 
 PAGE = "x" * (LONG + 1)

@@ -7,10 +7,9 @@ request depends only on the request itself.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
+from collections.abc import Mapping, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,11 +24,6 @@ from limelight.errors import UserError
 from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
 
-ASIDE = 128
-"""Source tokens above which a request begins in another thread, if the engine has one: the encoder takes time that
-grows with their square."""
-POLL_SECONDS = 0.002
-"""How long a step waits for requests that begin there, if there are no others."""
 FREE_SHARE = 4
 """Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
 
@@ -64,31 +58,14 @@ class Outcome(NamedTuple):
     """Why it failed."""
 
 
-class AtOnce(Executor):
-    """Does work in the thread that submits it."""
-
-    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        """The result or the error."""
-        future = Future[Any]()
-        try:
-            future.set_result(work(*given, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
-
-
 class Lane:
     """The requests of one kind that are being decoded."""
 
-    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None, aside: Executor) -> None:
-        self.model, self.width, self._short, self._aside = model, kind.width, short, aside
+    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
+        self.model, self.width, self._short = model, kind.width, short
         self.search = search_for(model, kind.width)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
-        self._coming = list[tuple[Sequence[Entry], Future[State]]]()
-        """Requests that have not begun yet, with their state."""
-        self._canceled = set[int]()
-        """The ids of those that are not wanted any more."""
         self._slots = 0
         """Number of slots."""
         self._output, self._device = Output(model.project), device_of(model)
@@ -97,42 +74,28 @@ class Lane:
     @property
     def load(self) -> tuple[int, int]:
         """The number of requests, and the number of tokens of the longest source."""
-        coming = [entry for entries, _ in self._coming for entry in entries]
-        sources = [len(entry.request.source) for entry in (*self.entries.values(), *coming)]
+        sources = [len(entry.request.source) for entry in self.entries.values()]
         return len(sources), max([1, *sources])
 
-    def step(self, joining: Sequence[Entry], *, waits: bool) -> list[Outcome]:
-        """Admit requests and take one step with all; returns those that have just been decided or have failed. With
-        `waits` it waits for requests that begin in the other thread.
+    def step(self, joining: Sequence[Entry]) -> list[Outcome]:
+        """Admit requests and take one step with all; returns those that have just been decided or have failed.
 
-        A request whose source cannot be encoded, or whose log-probabilities are NaN, fails alone. Any other exception
+        Requests whose sources cannot be encoded, or whose log-probabilities are NaN, fail alone. Any other exception
         invalidates the state of the lane, and all its requests fail.
         """
-        if joining:
-            requests = [entry.request for entry in joining]
-            executor = self._aside if max(len(request.source) for request in requests) > ASIDE else AtOnce()
-            self._coming.append((joining, executor.submit(self._begun, requests)))
-        if waits:
-            wait([fresh for _, fresh in self._coming[:1]], POLL_SECONDS)
-        coming, self._coming = self._coming, []
-        outcomes, joined = list[Outcome](), list[tuple[Sequence[Entry], State]]()
-        for entries, fresh in coming:
-            if not fresh.done():
-                self._coming.append((entries, fresh))
-                continue
-            try:
-                joined.append((entries, fresh.result()))
-            except Exception as error:
-                outcomes += [Outcome(entry.id, [], error) for entry in entries if entry.id not in self._canceled]
         try:
-            self._leave_out_free(sum(len(entries) for entries, _ in joined))
-            for entries, state in joined:
-                self._admit(entries, state)
-            return outcomes + self._advance()
+            fresh = self._begun([entry.request for entry in joining]) if joining else None
         except Exception as error:
-            lost = {entry.id for entry in (*self.entries.values(), *(each for some, _ in joined for each in some))}
+            return [*(Outcome(entry.id, [], error) for entry in joining), *self.step(())]
+        try:
+            self._leave_out_free(len(joining))
+            if fresh is not None:
+                self._admit(joining, fresh)
+            return self._advance()
+        except Exception as error:
+            lost = sorted({entry.id for entry in (*self.entries.values(), *joining)})
             self.entries = {}
-            return outcomes + [Outcome(number, [], error) for number in sorted(lost - self._canceled)]
+            return [Outcome(number, [], error) for number in lost]
 
     def cancel(self, number: int) -> bool:
         """Release the slot of a request, which has no outcome; returns whether it is here."""
@@ -141,9 +104,6 @@ class Lane:
                 self.search.open[slot] = False
                 self._release([slot])
                 return True
-        if any(entry.id == number for entries, _ in self._coming for entry in entries):
-            self._canceled.add(number)
-            return True
         return False
 
     @property
@@ -172,10 +132,6 @@ class Lane:
             self._state = fresh
         else:
             self._state = self._state.admit(fresh, torch.from_numpy(slots).to(self._device))
-        for entry in joining:
-            if entry.id in self._canceled:
-                self._canceled.remove(entry.id)
-                self.cancel(entry.id)
 
     def _advance(self) -> list[Outcome]:
         """One step of all requests; the decided and the failed ones release their slots."""
@@ -268,7 +224,6 @@ class Engine:
             of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
             wait, in order of arrival.
         short: projection onto shortlists; without it requests must not have any.
-        aside: encodes long sources, while others are decoded. By default they wait.
     """
 
     def __init__(
@@ -277,10 +232,8 @@ class Engine:
         *,
         batch_tokens: int = BATCH_TOKENS,
         short: ShortOutput | None = None,
-        aside: Executor | None = None,
     ) -> None:
         self.model, self.batch_tokens, self._short = model, batch_tokens, short
-        self._aside = aside or AtOnce()
         self._device = device_of(model).type
         self._longest = longest_sequence(model)
         self._numbers = count()
@@ -331,12 +284,11 @@ class Engine:
         joining: dict[Kind, list[Entry]] = {}
         for entry in self._joining():
             joining.setdefault(entry.kind, []).append(entry)
-        is_idle = not any(lane.entries for lane in self._lanes.values())
         for kind in dict.fromkeys([*self._lanes, *joining]):
             short = self._short if kind.listed else None
-            lane = self._lanes.get(kind) or Lane(self.model, kind, short, self._aside)
+            lane = self._lanes.get(kind) or Lane(self.model, kind, short)
             self._lanes[kind] = lane
-            outcomes += lane.step(joining.get(kind, ()), waits=is_idle)
+            outcomes += lane.step(joining.get(kind, ()))
             if not lane.load[0]:
                 del self._lanes[kind]
         return outcomes

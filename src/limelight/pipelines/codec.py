@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
+from threading import Lock
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -128,23 +129,25 @@ class Codec:
         self._tagged: dict[tuple[str, ...], Tokenizers] = {}
         """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
-        self._precision, self._shortlist = precision, shortlist
+        self._precision, self._shortlist, self._refreshing = precision, shortlist, Lock()
         self._prepare()
 
     def _prepare(self) -> None:
         self.awaits_loops = is_pending()
         """Whether the model is searched without compiled loops until these have been compiled."""
-        self.searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
-        self.modules = tuple(self.searched.modules())
-        """The modules of `searched`, for `eval_mode`."""
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
+        searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
+        self.modules = tuple(searched.modules())
+        """The modules of `searched`, for `eval_mode`."""
+        self.searched = searched  # last: engines in other threads compare it with theirs
 
     def refresh(self, *, changed: bool = False) -> bool:
         """Prepare the model for search again if its weights were `changed`, or if compiled loops have become available
         since, which is also looked for before each call. Returns whether that was so."""
-        if changed := changed or (self.awaits_loops and not is_pending()):
-            self._prepare()
+        with self._refreshing:
+            if changed := changed or (self.awaits_loops and not is_pending()):
+                self._prepare()
         return changed
 
     @property

@@ -26,9 +26,8 @@ BLANK = "the text is blank: there is nothing to attend to; give a sentence"
 Found = TypeVar("Found")
 Result = TypeVar("Result")
 
-Steps = Generator[Request | None, list[Hypothesis], Found]
-"""Yields requests, is sent the hypotheses of each, best first, and returns a result. None is no request: others may go
-on before more is computed."""
+Steps = Generator[Request, list[Hypothesis], Found]
+"""Yields requests, is sent the hypotheses of each, best first, and returns a result."""
 
 
 class Text(NamedTuple):
@@ -48,15 +47,10 @@ class Text(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A search that a sentence needs; None for a pause."""
+    """A search that a sentence needs."""
 
     sentence: int
-    request: Request | None
-
-    @property
-    def length(self) -> int:
-        """The number of tokens of the source."""
-        return len(self.request.source) if self.request else 0
+    request: Request
 
 
 class Job(Generic[Found, Result]):

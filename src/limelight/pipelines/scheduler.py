@@ -14,21 +14,19 @@ run, a server.
 
 from __future__ import annotations
 
-import math
 import sys
-import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple
 
 import torch
 
-from limelight.decoding.engine import Engine, Outcome
+from limelight.decoding.engine import Engine
 from limelight.pipelines.job import Ask, Job
 
 MAX_ENGINES = 4
@@ -42,19 +40,12 @@ LAST = 16
 """Towards the end, an engine takes half of its share of what is left, but at least this number, so that all engines end
 at about the same time."""
 SWITCH = 1e-3
-"""Python's switch interval in seconds while several engines work, or an engine beside a thread that plans long texts.
+"""Python's switch interval in seconds while several engines work.
 With the default of five milliseconds a thread holds the interpreter lock while others could begin their next product;
 with ten microseconds, threads interrupt one another too often."""
 
 AT_A_TIME = 16
 """Sentences of one task that a scheduler's engine has at a time."""
-BESIDE = 4
-"""Sentences of all long tasks that it has while short ones come; at least one of each task."""
-SHORT_SECONDS = 5.0
-"""After the last short task, seconds in which another one is expected."""
-SLICE_SECONDS = 0.02
-"""Time in which jobs receive hypotheses between two steps of a scheduler's engine; at least one job receives some.
-Repairs of placeholders take tens of milliseconds each, and many sentences may be decided in the same step."""
 
 _OWNER = Lock()
 """Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
@@ -112,7 +103,7 @@ class Queue:
         """Make the requests of the next window; returns their number."""
         window = list(islice(self._coming, WINDOW))
         self._complete = len(window) < WINDOW
-        self._waiting += sorted(window, key=lambda waiting: -waiting[1].length)
+        self._waiting += sorted(window, key=lambda waiting: -len(waiting[1].request.source))
         return len(window)
 
     def take(self, most: int, *, wait: bool) -> list[tuple[AnyJob, Ask]]:
@@ -159,9 +150,9 @@ def _work(engine: Engine, queue: Queue) -> None:
     requests = Requests(engine)
     while not queue.stopped:
         if 2 * engine.waiting < AHEAD:
-            for job, ask in queue.take(AHEAD - engine.waiting, wait=not requests.busy):
+            for job, ask in queue.take(AHEAD - engine.waiting, wait=not engine.busy):
                 requests.submit(job, ask)
-        if not requests.busy:
+        if not engine.busy:
             return
         for _, error in requests.step(first=False):
             if error is not None:
@@ -174,22 +165,10 @@ class Requests:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asked: dict[int, tuple[AnyJob, Ask, int]] = {}
-        self._decided, self._pauses = deque[Outcome](), count(-1, -1)
-        """Outcomes that the jobs have not received yet; those of pauses have negative numbers."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether any of them has not ended."""
-        return bool(self._asked)
 
     def submit(self, job: AnyJob, ask: Ask, owner: int = 0, *, first: bool = False) -> None:
         """Hand the engine a request of a job."""
-        if ask.request is None:
-            number = next(self._pauses)
-            self._decided.append(Outcome(number, []))
-        else:
-            number = self._engine.submit(ask.request, first=first)
-        self._asked[number] = job, ask, owner
+        self._asked[self._engine.submit(ask.request, first=first)] = job, ask, owner
 
     def count(self, owner: int) -> int:
         """The number of requests of an owner."""
@@ -201,16 +180,12 @@ class Requests:
             del self._asked[number]
             self._engine.cancel(number)
 
-    def step(self, *, first: bool, seconds: float = math.inf) -> Iterator[tuple[int, Exception | None]]:
+    def step(self, *, first: bool) -> Iterator[tuple[int, Exception | None]]:
         """A step of the engine; yields the owner of each request that has ended, and its error. Jobs receive
-        hypotheses, and their next requests are submitted, `first` before those that wait. After these seconds the
-        remaining outcomes wait for the next step; those of owners with few requests come first."""
-        end = time.monotonic() + seconds
-        outcomes = [outcome for outcome in (*self._decided, *self._engine.step()) if outcome.id in self._asked]
-        counts = Counter(owner for _, _, owner in self._asked.values())
-        self._decided = deque(sorted(outcomes, key=lambda outcome: counts[self._asked[outcome.id][-1]]))
-        while self._decided:
-            outcome = self._decided.popleft()
+        hypotheses, and their next requests are submitted, `first` before those that wait."""
+        for outcome in self._engine.step():
+            if outcome.id not in self._asked:
+                continue
             job, ask, owner = self._asked.pop(outcome.id)
             try:
                 if outcome.error is not None:
@@ -220,8 +195,6 @@ class Requests:
             except Exception as error:
                 job.fail(error)
             yield owner, outcome.error
-            if time.monotonic() > end:
-                return
 
 
 @dataclass(eq=False, slots=True)
@@ -230,7 +203,6 @@ class Task:
 
     coming: Iterator[AnyJob]
     """Jobs that have not begun."""
-    long: bool
     begun: int = 0
     jobs: dict[int, AnyJob] = field(default_factory=dict)
     """Jobs that have begun, by position."""
@@ -248,28 +220,26 @@ class Scheduler:
     """Works on tasks that come and go, in the calling thread. Tasks are known by their numbers; each is a series of
     jobs, of which the engine has `AT_A_TIME` sentences.
 
-    While short tasks come, long ones have `BESIDE` sentences in all: more rows make each step of a search longer.
-
     Args:
         engine: has no requests of others.
-        clock: seconds that only grow.
     """
 
-    def __init__(self, engine: Engine, clock: Callable[[], float] = time.monotonic) -> None:
-        self._requests, self._clock = Requests(engine), clock
+    def __init__(self, engine: Engine) -> None:
+        self._requests = Requests(engine)
         self._tasks: dict[int, Task] = {}
         self._changed = dict[int, None]()
         """Tasks that are new, or whose requests have ended."""
-        self._last_short = -math.inf
+        self._outcomes: Iterator[tuple[int, Exception | None]] = iter(())
+        """Of the last step of the engine, those that no job has received: a repair may take a second."""
 
     @property
     def busy(self) -> bool:
         """Whether there is anything left to do."""
         return bool(self._tasks)
 
-    def submit(self, number: int, jobs: Iterable[AnyJob], *, long: bool = False) -> None:
+    def submit(self, number: int, jobs: Iterable[AnyJob]) -> None:
         """Begin with a task at the next step."""
-        self._tasks[number] = Task(iter(jobs), long)
+        self._tasks[number] = Task(iter(jobs))
         self._changed[number] = None
 
     def cancel(self, number: int) -> None:
@@ -278,19 +248,20 @@ class Scheduler:
         self._requests.cancel(number)
 
     def step(self) -> list[Ended]:
-        """One step of the engine; returns what has ended. A job that fails ends its task."""
-        if not all(task.long for task in self._tasks.values()):
-            self._last_short = self._clock()
+        """Let a job receive an outcome, after a step of the engine if none is left; returns what has ended. A job that
+        fails ends its task."""
         ended = self._advance()
-        self._changed |= dict.fromkeys(owner for owner, _ in self._requests.step(first=True, seconds=SLICE_SECONDS))
+        outcome = next(self._outcomes, None)
+        if outcome is None:
+            self._outcomes = self._requests.step(first=True)
+            outcome = next(self._outcomes, None)
+        if outcome is not None:
+            self._changed[outcome[0]] = None
         return ended + self._advance()
 
-    def _room(self, number: int, task: Task) -> int:
+    def _room(self, number: int) -> int:
         """The number of further requests that a task may have in the engine."""
-        most = AT_A_TIME
-        if task.long and self._clock() - self._last_short < SHORT_SECONDS:
-            most = max(1, BESIDE // sum(other.long for other in self._tasks.values()))
-        return max(0, most - self._requests.count(number))
+        return max(0, AT_A_TIME - self._requests.count(number))
 
     def _advance(self) -> list[Ended]:
         """Hand the engine the next requests of the changed tasks; returns what has ended."""
@@ -301,14 +272,14 @@ class Scheduler:
         task = self._tasks[number]
         while True:
             for index, job in list(task.jobs.items()):
-                self._hand_over(number, task, job)
+                self._hand_over(number, job)
                 if job.done:
                     del task.jobs[index]
                     yield Ended(number, index, job)
                 if job.error is not None:
                     self.cancel(number)
                     return
-            if not self._room(number, task):
+            if not self._room(number):
                 return
             further = next(task.coming, None)
             if further is None:
@@ -319,9 +290,9 @@ class Scheduler:
             self.cancel(number)
             yield Ended(number)
 
-    def _hand_over(self, number: int, task: Task, job: AnyJob) -> None:
+    def _hand_over(self, number: int, job: AnyJob) -> None:
         try:
-            for ask in job.take(self._room(number, task)):
+            for ask in job.take(self._room(number)):
                 self._requests.submit(job, ask, number)
         except Exception as error:
             job.fail(error)

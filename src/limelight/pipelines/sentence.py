@@ -69,14 +69,14 @@ class Sentence:
         """Where a translation lacks a term, the sentence is searched again for those with all terms; of an n-best list,
         the others use at least as many terms as the best one."""
         source, options, n_best = self.source, self.options, self.options.search.n_best
-        translations = yield from self._repaired((yield from self._guarded(options)))
+        translations = self._repaired((yield from self._guarded(options)))
         if options.search.sampling is not None or not any(translation.unused for translation in translations[:n_best]):
             return translations
         languages, again = names_of(self.part.direction), list[Translation]()
         phrases = phrases_of(source.terms, translations[0].text, languages[1])
         with suppress(UserError):  # a term without tokens in the vocabulary
             with_terms = options.with_terms(self.codec.phrases(phrases))
-            for translation in (yield from self._repaired((yield from self._guarded(with_terms)))):
+            for translation in self._repaired((yield from self._guarded(with_terms))):
                 shorter = without_added_sentences(translation.text, source.text, languages)
                 again.append(replace(translation, unused=unused_targets(source.terms, shorter)))
             again.sort(key=lambda translation: (bool(translation.moved or translation.failed), len(translation.unused)))
@@ -134,7 +134,7 @@ class Sentence:
             for translation in (replace(best, alternatives=()), *best.alternatives)
         ]
 
-    def _repaired(self, translations: Sequence[Translation]) -> Steps[list[Translation]]:
+    def _repaired(self, translations: Sequence[Translation]) -> list[Translation]:
         """The translations with their placeholders repaired; the first that lost none comes first."""
         source = self.source
         if not (self.part.marked or source.spans or source.terms):
@@ -142,8 +142,6 @@ class Sentence:
         warnings = tuple(name for name in translations[0].warnings if name != PLACEHOLDER_LOST)
         repaired = list[Translation]()
         for translation in translations:
-            if repaired:  # each repair may take tens of milliseconds
-                yield None
             mended = repair(self.codec, source, translation, self.part.direction)
             unused = unused_targets(source.terms, mended.text)
             repaired.append(replace(mended, warnings=warnings, unused=unused))

@@ -45,11 +45,6 @@ class TextJob(Job[Translations, Translation]):
             return work.sentences(self.found) or ([self.result] if self.result and self.result.source.strip() else [])
         return [_with_tags(work.result, unit) for work, unit in zip(self._works, self._text.units, strict=True)]
 
-    @property
-    def has_spans(self) -> bool:
-        """Whether spans are carried through the translation."""
-        return any(work.has_spans for work in self._works)
-
     def beginning(self, found: Sequence[Translations]) -> str:
         """The text without tags, as far as these translations of its first sentences."""
         return self._works[0].beginning(found)
@@ -118,11 +113,6 @@ class _Work:
     def size(self) -> int:
         """The number of its sentences."""
         return 0 if self._plan is None else len(self._plan.sentences)
-
-    @property
-    def has_spans(self) -> bool:
-        """Whether spans are carried through its translation."""
-        return self._plan is not None and not self._plan.is_plain
 
     def _protectors(self) -> tuple[Protector, ...]:
         """What is carried through the translation: also numbers and signs where anything is."""

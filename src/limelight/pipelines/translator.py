@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, overload
@@ -159,10 +158,10 @@ class Translator(Codec):
             prepared.append(self.encode(Part(text, direction, start, (number,)), settings))
         return prepared
 
-    def engine(self, *, batch_tokens: int = BATCH_TOKENS, aside: Executor | None = None) -> Engine:
+    def engine(self, *, batch_tokens: int = BATCH_TOKENS) -> Engine:
         """A new engine for requests of `prepare`, for callers that own it. `batch_tokens` limits all requests that are
-        decoded at a time; `aside` encodes long ones."""
-        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short, aside=aside)
+        decoded at a time."""
+        return Engine(self.searched, batch_tokens=batch_tokens, short=self.short)
 
     def run(self, jobs: Iterable[TextJob], batch_tokens: int = BATCH_TOKENS) -> list[Translation]:
         """The translations of jobs, in their order. Raises the error of the first that has one."""

@@ -5,12 +5,15 @@ An engine takes tasks from an inbox and sends reports. Texts of several requests
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+import torch
 
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
@@ -26,10 +29,9 @@ from limelight.pipelines.explain_text import explain_filled, explain_written, te
 from limelight.pipelines.generator import Growth, TextGenerator
 from limelight.pipelines.job import Text
 from limelight.pipelines.scheduler import Ended, Scheduler
-from limelight.pipelines.sentence import Translations
 from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import TextJob, Translator
-from limelight.serving.links import LONG, PING, Report, ReportCallback, Task
+from limelight.serving.links import PING, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.stored import read_terms
 from limelight.text.detection import LanguageDetector
@@ -41,8 +43,6 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
-PLANNED = "planned"
-"""The kind of the task that the thread for long texts gives an engine when it has made the jobs of a request."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -51,7 +51,7 @@ class Engine:
     """The loop of an engine. `send` is called with each report."""
 
     def __init__(self, send: ReportCallback) -> None:
-        self.send, self._inbox = send, Inbox()
+        self.send, self.inbox = send, Inbox()
 
     @property
     def busy(self) -> bool:
@@ -60,7 +60,7 @@ class Engine:
 
     def run(self, inbox: Inbox) -> None:
         """Work until None comes as a task: what is running then is left."""
-        self._inbox = inbox
+        self.inbox = inbox
         while True:
             while not self.busy or not inbox.empty():
                 fields = inbox.get()[0]["task"]
@@ -68,16 +68,20 @@ class Engine:
                     return
                 task = Task(*fields)
                 if task.kind == PING:
-                    self.send(Report(0, "pong"))
+                    self.answer_ping()
                 elif task.kind == "cancel":
                     self.cancel(task.id)
                 else:
                     self.guarded(task.id, self.take, task)
             self.step()
 
-    def give(self, task: Task) -> None:
-        """Add a task, from any thread."""
-        self._inbox.put(({"task": task}, b""))
+    def answer_ping(self) -> None:
+        """Report that it works."""
+        self.send(Report(0, "pong"))
+
+    def give(self, task: Task | None) -> None:
+        """Add a task, from any thread; None ends the work."""
+        self.inbox.put(({"task": task}, b""))
 
     def done(self, task: int, value: Any) -> None:
         """Report the result of a task."""
@@ -119,19 +123,17 @@ class Request:
     """A task that is translated."""
 
     task: Task
-    jobs: list[TextJob] = field(default_factory=list)
-    """The jobs of its texts, once the texts are planned."""
+    jobs: list[TextJob]
+    """The jobs of its texts."""
     shown: dict[int, int | None] = field(default_factory=dict)
     """Number of sentences of each text that were reported; None for a whole text."""
 
 
-class TranslationEngine(Engine):
-    """Translates, and explains translations. Explanations take seconds, and so may the plan and the answer of a long
-    text: a thread has the explanations, another one the long texts.
+class TranslationLane(Engine):
+    """Translates, and detects languages, in the thread that calls `run`.
 
     Args:
         detector: tells the language of texts; None for a model with a single source language.
-        snapshots: of the run that the model is of.
         memory: segments that are reused.
     """
 
@@ -140,13 +142,11 @@ class TranslationEngine(Engine):
         translator: Translator,
         send: ReportCallback,
         detector: LanguageDetector | None = None,
-        snapshots: Snapshots | None = None,
         memory: TranslationMemory | None = None,
     ) -> None:
         super().__init__(send)
-        self._translator, self._detector, self._snapshots, self._memory = translator, detector, snapshots, memory
-        self._explaining, self._aside = ThreadPoolExecutor(1, "explanations"), ThreadPoolExecutor(1, "long texts")
-        self._engine = translator.engine(aside=self._aside)
+        self._translator, self._detector, self._memory = translator, detector, memory
+        self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
 
@@ -154,35 +154,18 @@ class TranslationEngine(Engine):
     def busy(self) -> bool:
         return self._scheduler.busy
 
-    def run(self, inbox: Inbox) -> None:
-        """See `Engine.run`."""
-        with self._explaining, self._aside, eval_mode(self._translator.searched):
-            super().run(inbox)
-
     def take(self, task: Task) -> None:
         if task.kind == "translate":
-            self._requests[task.id] = Request(task)
-            self._do(task, self._plan, self._requests[task.id])
-        elif task.kind == PLANNED:
-            if request := self._requests.get(task.id):
-                self._scheduler.submit(task.id, request.jobs, long=_is_long(request.task))
+            self._requests[task.id] = Request(task, self._jobs(task))
+            self._scheduler.submit(task.id, self._requests[task.id].jobs)
         elif task.kind == "detect":
-            self._do(task, self._detect, task)
-        elif task.kind in ANSWERS or task.kind == "snapshots":
-            self._explaining.submit(self.guarded, task.id, self._explain, task)
+            self.done(task.id, [self._detected(text) for text in task.texts])
         else:
             raise UserError(f"this engine does not know how to {task.kind}")
 
     def cancel(self, task: int) -> None:
         self._requests.pop(task, None)
         self._scheduler.cancel(task)
-
-    def _do(self, task: Task, work: Callable[..., None], *arguments: Any) -> None:
-        """Do some work of a task: of a long one in a thread, so that others do not wait."""
-        if _is_long(task):
-            self._aside.submit(self.guarded, task.id, work, *arguments)
-        else:
-            self.guarded(task.id, work, *arguments)
 
     def step(self) -> None:
         translator = self._translator
@@ -199,11 +182,9 @@ class TranslationEngine(Engine):
 
     # ---- translation
 
-    def _plan(self, request: Request) -> None:
-        """Make the jobs of a request, unless it was canceled meanwhile."""
-        task, translator = request.task, self._translator
-        if task.id not in self._requests:
-            return
+    def _jobs(self, task: Task) -> list[TextJob]:
+        """The jobs of its texts."""
+        translator = self._translator
         options = dict(task.options)
         tags, codes, prefix = options.pop("tags", None), options.pop("codes", ()), options.pop("prefix", "")
         number, texts = options.pop("first", 1), list[Text]()
@@ -219,10 +200,7 @@ class TranslationEngine(Engine):
             options["sampling"] = Sampling(**sampling)
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
         options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
-        request.jobs = list(translator.jobs(texts, translator.options(**options)))
-        if _is_long(task) and any(job.has_spans for job in request.jobs):
-            translator.model.eval()  # built here, before repairs read its attention while others wait
-        self.give(Task(task.id, PLANNED))
+        return list(translator.jobs(texts, translator.options(**options)))
 
     def _ended(self, ended: Ended) -> None:
         request = self._requests.get(ended.number)
@@ -230,12 +208,9 @@ class TranslationEngine(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            self._do(request.task, self._answer, request)
+            self.send(Report(request.task.id, "done", list(_answers(request))))
         elif ended.job.error is not None:
             raise ended.job.error
-
-    def _answer(self, request: Request) -> None:
-        self.send(Report(request.task.id, "done", list(_answers(request))))
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""
@@ -244,12 +219,8 @@ class TranslationEngine(Engine):
             if shown is None or job.error or not (job.done or (job.count - shown) * GROWTH > shown):
                 continue
             request.shown[index] = None if job.done else job.count
-            self._do(request.task, self._partial, request, index, job.found)
-
-    def _partial(self, request: Request, index: int, translations: Sequence[Translations]) -> None:
-        job = request.jobs[index]
-        text = job.result.text if job.result is not None else job.beginning(translations)
-        self.send(Report(request.task.id, "partial", [index, text]))
+            text = job.result.text if job.result is not None else job.beginning(job.found)
+            self.send(Report(request.task.id, "partial", [index, text]))
 
     # ---- glossaries and memories
 
@@ -269,11 +240,6 @@ class TranslationEngine(Engine):
         memories = opened if self._memory is None else [*opened, self._memory]
         return TranslationMemory(index for memory in memories for index in memory.indexes)
 
-    # ---- languages and explanations
-
-    def _detect(self, task: Task) -> None:
-        self.done(task.id, [self._detected(text) for text in task.texts])
-
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first: the languages of the model, and one that it does not know
         if the text is clearly in that."""
@@ -284,6 +250,63 @@ class TranslationEngine(Engine):
         foreign, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
         found = {foreign: sure} if foreign else {}
         return found | {code: likely * (1 - sure) for code, likely in known.items()}
+
+
+class TranslationEngine(TranslationLane):
+    """Translates, and explains translations. Short tasks are worked on in the thread that calls `run`, long ones and
+    explanations each in another thread: for most of the time a search does not hold Python's lock.
+
+    Args:
+        detector, memory: as of `TranslationLane`.
+        snapshots: of the run that the model is of.
+    """
+
+    def __init__(
+        self,
+        translator: Translator,
+        send: ReportCallback,
+        detector: LanguageDetector | None = None,
+        snapshots: Snapshots | None = None,
+        memory: TranslationMemory | None = None,
+    ) -> None:
+        super().__init__(translator, send, detector, memory)
+        self._long, self._snapshots = TranslationLane(translator, send, detector, memory), snapshots
+        self._explaining = ThreadPoolExecutor(1, "explanations")
+        self._fault: Exception | None = None
+        """Why the work on long tasks has ended."""
+
+    def run(self, inbox: Inbox) -> None:
+        """See `Engine.run`."""
+        self.inbox = inbox
+        with self._explaining, eval_mode(self._translator.searched):
+            threading.Thread(target=self._work_long, args=(torch.get_num_threads(),), daemon=True).start()
+            super().run(inbox)
+            self._long.give(None)
+        if self._fault is not None:
+            raise self._fault
+
+    def answer_ping(self) -> None:
+        self._long.give(Task(0, PING))  # both work
+
+    def take(self, task: Task) -> None:
+        if task.kind in ANSWERS or task.kind == "snapshots":
+            self._explaining.submit(self.guarded, task.id, self._explain, task)
+        elif task.is_long:
+            self._long.give(task)
+        else:
+            super().take(task)
+
+    def cancel(self, task: int) -> None:
+        super().cancel(task)
+        self._long.give(Task(task, "cancel"))
+
+    def _work_long(self, threads: int) -> None:
+        torch.set_num_threads(threads)  # of this thread
+        try:
+            self._long.run(self._long.inbox)
+        except Exception as error:
+            self._fault = error
+            self.give(None)
 
     def _explain(self, task: Task) -> None:
         if task.kind == "snapshots":
@@ -302,10 +325,6 @@ class TranslationEngine(Engine):
         except (UserError, OSError):
             pass  # its message would have a path
         raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read")
-
-
-def _is_long(task: Task) -> bool:
-    return sum(map(len, task.texts)) > LONG
 
 
 @lru_cache(MAX_OPEN)

@@ -15,7 +15,9 @@ SILENT = "the engine did not report"
 """Why an engine has ended that was killed by the service."""
 PING = "ping"
 LONG = 200
-"""A task of more characters is long."""
+"""A task that counts for more characters is long."""
+WIDTH = 4
+"""With a larger beam the characters of a task count for more."""
 
 
 class Task(NamedTuple):
@@ -27,6 +29,18 @@ class Task(NamedTuple):
     options: Mapping[str, Any] = {}  # never changed
     stream: bool = False
     """Whether to report the text so far while it grows."""
+
+    @property
+    def is_long(self) -> bool:
+        """Whether others do not wait for it: an engine works on it in another thread."""
+        return cost_of(self.texts, self.options) > LONG
+
+
+def cost_of(texts: Sequence[str], options: Mapping[str, Any]) -> int:
+    """The characters of a task, which count for more in a wide search, and once for each translation asked for: the
+    answer of a service that converts megabytes to JSON keeps all its clients waiting."""
+    characters = sum(map(len, texts)) + len(options.get("prefix") or "")
+    return characters * max(WIDTH, options.get("beam_size") or 1, WIDTH * (options.get("n_best") or 1)) // WIDTH
 
 
 class Report(NamedTuple):

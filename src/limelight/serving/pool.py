@@ -17,14 +17,12 @@ from typing import Any, Literal
 
 from limelight.files import cause
 from limelight.serving.limits import Limits
-from limelight.serving.links import LONG, PING, Link, Report, ReportCallback, Task
+from limelight.serving.links import PING, Link, Report, ReportCallback, Task, cost_of
 from limelight.serving.refusal import Refusal, bad_request, beyond
 
 Lane = Literal["short", "long", "explain"]
 ROOM: dict[Lane, int] = {"short": 64, "long": 2, "explain": 1}
 """Number of requests of each lane that an engine has at a time."""
-WIDTH = 4
-"""With a larger beam the characters of a request count for more."""
 OVERHEAD = 20
 """What a request counts for beside its characters."""
 RESTART_SECONDS = 5.0
@@ -37,13 +35,6 @@ RETRY_SECONDS = 5
 Partial = Callable[[int, str], None]
 """Called with the number of a text and its beginning."""
 NewLink = Callable[[ReportCallback], Link]
-
-
-def cost_of(texts: Sequence[str], options: Mapping[str, Any]) -> int:
-    """The characters of a request, which count for more in a wide search, and once for each translation asked for: the
-    answer of a service that converts megabytes to JSON keeps all its clients waiting."""
-    characters = sum(map(len, texts)) + len(options.get("prefix") or "")
-    return characters * max(WIDTH, options.get("beam_size") or 1, WIDTH * (options.get("n_best") or 1)) // WIDTH
 
 
 @dataclass(eq=False, slots=True)
@@ -177,13 +168,11 @@ class Pool:
         mine = [request.turn for request in self._waiting if request.client == client]
         if not patient:
             self._require_room(len(mine))
-        options = options or {}
-        weight = cost_of(texts, options)
+        task = Task(next(self._numbers), kind, texts, options or {}, partial is not None)
         lane: Lane = "short" if kind in ("translate", "detect", "write") else "explain"
-        if kind == "translate" and weight > LONG:
+        if kind == "translate" and task.is_long:
             lane = "long"
-        turn = max([self._turn, *mine]) + weight + OVERHEAD
-        task = Task(next(self._numbers), kind, texts, options, partial is not None)
+        turn = max([self._turn, *mine]) + cost_of(texts, task.options) + OVERHEAD
         request = Request(task, client, lane, turn, asyncio.get_running_loop().create_future(), partial)
         self._enqueue(request)
         self._dispatch()

@@ -15,9 +15,10 @@ from limelight.config.directions import split_form
 from limelight.serving.catalog import Catalog, Way
 from limelight.serving.keys import Keys
 from limelight.serving.limits import Limits
+from limelight.serving.links import cost_of
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
-from limelight.serving.pool import Partial, cost_of
+from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
 from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
