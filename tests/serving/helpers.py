@@ -128,7 +128,7 @@ class ThreadLink:
         self._thread.start()
 
     def send(self, task: Task | None) -> None:
-        self._inbox.put(({"task": json.loads(json.dumps(task))}, b""))
+        self._inbox.put(({"task": from_json(to_json(task))}, b""))
 
     def kill(self) -> None:
         self._report(Report(0, "closed", SILENT))

@@ -348,6 +348,14 @@ def test_a_document_whose_reader_cannot_be_started_leaves_its_place(monkeypatch:
         fetched(service, send(service, b"the lamp").value)
 
 
+@pytest.mark.usefixtures("forked_readers")
+def test_half_of_a_surrogate_pair_is_another_character(service: Running) -> None:
+    content = fetched(service, send(service, b'{"a": "the lamp \\ud800"}', "a.json").value)
+    assert set(json.loads(content)) == {"a"}
+    segments, _ = documents._counted(json.dumps([["a \ud800", []]]).encode())
+    assert segments[0].text == "a ?"
+
+
 def test_segments_are_sent_some_at_a_time() -> None:
     segments = [Segment("a" * size) for size in (5, 5, 20, *[1] * (CHUNK + 1))]
     found = list(chunks(segments, 12))

@@ -3,13 +3,17 @@
 import threading
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
+from pydantic_core import to_json
 
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
 from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.limits import Limits
-from limelight.serving.links import Report, ReportCallback, Task
+from limelight.serving.links import Link, Loading, Report, ReportCallback, Task
 from limelight.serving.pool import NewLink
 from tests.serving.helpers import Answered, ThreadLink, engine_of, loader, running, table, translator, wait_until
 
@@ -118,3 +122,12 @@ def test_languages_are_detected_by_translators_that_are_there() -> None:
         assert [each["language"] for each in service.post("/detect", {"q": "dab"}).value] == ["en"]
         answer = service.post("/translate", {"q": "dab", "source": "auto", "target": "de"})
         assert (answer.status, answer.value["detectedLanguage"]["language"]) == (200, "en")
+
+
+def test_a_task_that_cannot_be_sent_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    channel = SimpleNamespace(process=SimpleNamespace(pid=1), send=to_json, receive=threading.Event().wait)
+    monkeypatch.setattr("limelight.serving.links.Channel", lambda *_: channel)
+    reports = list[Report]()
+    link = Link(Loading("folder"), reports.append)
+    link.send(Task(7, "translate", ["\ud800"]))
+    wait_until(lambda: [(report.id, report.kind) for report in reports] == [(7, "failed")])

@@ -87,7 +87,15 @@ class Link:
     def send(self, task: Task | None) -> None:
         """Give it a task; None lets it end, and what it is doing is left. Nothing happens if it has ended."""
         with suppress(RuntimeError):  # it has ended
-            self._sending.submit(self._channel.send, {"task": task})
+            self._sending.submit(self._send, task)
+
+    def _send(self, task: Task | None) -> None:
+        try:
+            self._channel.send({"task": task})
+        except OSError:
+            pass  # it has ended, and will be replaced
+        except ValueError:  # half of a surrogate pair, maybe in the name of a folder
+            self._heard(Report(task.id if task else 0, "failed", "this cannot be sent to the model"))
 
     def kill(self) -> None:
         """End it by force; it reports `closed`."""

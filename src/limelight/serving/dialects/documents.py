@@ -155,8 +155,10 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
 
 
 def _counted(content: bytes) -> tuple[list[Segment], int]:
-    """The segments, and the number of their characters; takes seconds for many."""
-    segments = [Segment(text, tuple(map(tuple, codes))) for text, codes in json.loads(content)]
+    """The segments, and the number of their characters; takes seconds for many. Half of a surrogate pair, which a JSON
+    or YAML file can have, is not a character."""
+    rows = [(text.encode(errors="replace").decode(), codes) for text, codes in json.loads(content)]
+    segments = [Segment(text, tuple(map(tuple, codes))) for text, codes in rows]
     return segments, sum(len(CODES.sub("", segment.text)) for segment in segments)
 
 
