@@ -1,7 +1,5 @@
 """The service as an ASGI application: routes, keys, bodies, errors in the form of each dialect, and metrics."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 import time

@@ -1,7 +1,5 @@
 """The models of a service, and which of them translates from one language into another."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 An engine takes tasks from an inbox and sends reports. Texts of several requests are decoded in one batch.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Server-sent events: text while it comes. An error before the first event is an ordinary answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, NamedTuple

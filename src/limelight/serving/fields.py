@@ -1,7 +1,5 @@
 """The fields and files of a request: untrusted, so the size and the time of a body are bounded before it is parsed."""
 
-from __future__ import annotations
-
 import asyncio
 from codecs import BOM_UTF8
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 A key is 32 random bytes, so a plain SHA-256 of it cannot be turned back; a slow hash is for passwords.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import math

@@ -1,7 +1,5 @@
 """The connection to an engine in a process of its own, and what is said through it: tasks, and reports of them."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

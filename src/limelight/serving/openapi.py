@@ -1,7 +1,5 @@
 """Every path of the service, and the OpenAPI document of them. The dialects do not collide: one port speaks all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cache

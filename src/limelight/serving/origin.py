@@ -4,8 +4,6 @@ A page can send requests to any address that its browser reaches. By its own nam
 (DNS rebinding), it can read the answers. An address as a number, or a name of this machine, cannot be such a name.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The page at `/`, its files, and explanations of translations: thin routes over `pipelines/explain.py`."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from functools import partial

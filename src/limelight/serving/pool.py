@@ -4,8 +4,6 @@ A request is one task: whole texts go to an engine. Clients take turns, weighted
 many characters of each other client as it has itself. An engine has some short requests and a few long ones at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from bisect import insort

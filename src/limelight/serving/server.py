@@ -1,7 +1,5 @@
 """The web server around the application: slow connections, signals, and an end that loses nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import signal

@@ -1,7 +1,5 @@
 """What the service does, whatever the dialect: from a request, through the engines of its models, to the answers."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

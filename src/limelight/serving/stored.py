@@ -5,8 +5,6 @@ key that made it; without keys all belong to everybody. A memory has a second fi
 they are in a temporary one, which ends with the service.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

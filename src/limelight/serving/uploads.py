@@ -1,7 +1,5 @@
 """Documents of clients, in memory: read, translated, fetched, and forgotten."""
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import secrets
@@ -92,18 +90,17 @@ class Uploads:
         asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
 
-    def find(self, identity: str, key: str, missing: int = 400) -> Document:
-        """The document. Raises `Refusal` for a wrong key and for an unknown one, whose status of DeepL is the
-        default."""
+    def find(self, identity: str, key: str) -> Document:
+        """The document. Raises `Refusal` for a wrong key and for an unknown document: 400, as in the other services."""
         document = self._documents.get(identity)
         if document is None or not hmac.compare_digest(key.encode(), document.key.encode()):
-            raise Refusal(missing, "document", "Document not found")
+            raise Refusal(400, "document", "Document not found")
         return document
 
-    def take(self, identity: str, key: str, missing: int = 400) -> tuple[str, bytes]:
+    def take(self, identity: str, key: str) -> tuple[str, bytes]:
         """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
         arrived. Raises `Refusal` where that is not there, or no longer."""
-        document = self.find(identity, key, missing)
+        document = self.find(identity, key)
         if document.work is None or not document.ended:
             raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
         if (refusal := document.refusal) is not None:

@@ -1,7 +1,5 @@
 """The process of an engine: it loads a model, warms it up, and works on tasks."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from contextlib import suppress

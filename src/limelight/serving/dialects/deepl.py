@@ -4,8 +4,6 @@ Shapes and traps were taken from the official client (deepl 1.32): errors are `m
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Sequence

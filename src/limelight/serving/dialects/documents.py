@@ -3,8 +3,6 @@
 Each is read by a process of its own, and its segments are translated as other texts are.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import traceback
@@ -106,7 +104,7 @@ async def translate_file(call: Call, form: libretranslate.Directed) -> JsonObjec
 async def download(call: Call) -> Response:
     """Fetch a translated document. Only the client that has sent it knows its name."""
     known = call.path["name"].partition(".")[0]
-    return _file(*call.service.uploads.take(known[:32], known[32:], 404))
+    return _file(*call.service.uploads.take(known[:32], known[32:]))
 
 
 # ---- from a file to its translation

@@ -3,8 +3,6 @@
 Fields come as JSON, as a form or in the query, and so does the key; errors are `{"error": ...}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 

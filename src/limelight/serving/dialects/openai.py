@@ -5,8 +5,6 @@ language; `prompts.py` reads what the messages ask for. Settings of sampling, wh
 the answer is the model's best translation.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

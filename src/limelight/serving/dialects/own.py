@@ -1,7 +1,5 @@
 """Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal

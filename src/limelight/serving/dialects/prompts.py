@@ -6,8 +6,6 @@ and anything else is text: JSON with strings, also in a fenced block; Weblate's 
 between lines `==WEBLATE_PART==`; an instruction before the text, in its first line or up to `Source text:`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
