@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from limelight.config import Direction
@@ -79,8 +80,8 @@ class Catalog:
         """The directions of all models, each once; then the pairs that a model translates through a third language.
         Raises `Refusal` as `require_known` does."""
         self.require_known()
-        by_model = [*(model.directions for model in self.models), *(model.pivots for model in self.models)]
-        return tuple(dict.fromkeys(direction for directions in by_model for direction in directions))
+        by_model = chain((model.directions for model in self.models), (model.pivots for model in self.models))
+        return tuple(dict.fromkeys(chain.from_iterable(by_model)))
 
     def require_known(self) -> None:
         """Raises `Refusal`, 503, while a model loads: clients keep a list of languages, and an empty one for days."""
@@ -108,11 +109,10 @@ class Catalog:
         known = [model for model in models if model.pool.info]  # what others translate is not known
         direct = [Way(model, direction) for model in known for direction in model.directions or [Direction("", "")]]
         through = [Way(model, direction) for model in known for direction in model.pivots if pivot and target]
-        ways = [way for way in (*direct, *through) if _fits(source, way.direction.source)]
-        ways = [way for way in ways if _fits(target, way.direction.target)]
+        ways = [way for way in (*direct, *through) if all(map(_fits, (source, target), way.direction))]
         if not ways and pivot and source and same_language(source, target):
-            codes = [(model, code) for model in models for pair in model.directions for code in pair]
-            ways = [Way(model, Direction(code, code)) for model, code in codes if same_language(code, target)][:1]
+            itself = [(model, code) for model in models for code in chain.from_iterable(model.directions)]
+            ways = [Way(model, Direction(code, code)) for model, code in itself if same_language(code, target)][:1]
         if not ways:
             raise _no_way(models, source, target)
         targets = {way.direction.target for way in ways}
@@ -134,11 +134,9 @@ def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
     if not any(model.pool.info for model in models):
         return unavailable()
     directions = [direction for model in models for direction in model.directions]
-    for requested, known in (
-        (source, {direction.source for direction in directions}),
-        (target, {each.target for each in directions}),
-    ):
-        if requested and not any(same_language(requested, other) for other in known):
+    for requested, side in ((source, 0), (target, 1)):
+        known = {direction[side] for direction in directions}
+        if requested and not any(same_language(requested, language) for language in known):
             languages = ", ".join(sorted(known)) or "one whose languages have no names"
             return bad_request(f"{requested[:20]} is not supported; supported are: {languages}", "language")
     pairs = ", ".join(map(str, directions))

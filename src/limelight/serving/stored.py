@@ -211,10 +211,7 @@ class Memories(Store[StoredMemory]):
                 what = f"this is memory {len(mine) + 1} of yours"
                 message = beyond(what, limits.memories, "--max-memories", "delete one")
                 raise bad_request(message, "too_many_memories")  # which clients do not repeat
-            room, left_out = (
-                limits.memory_segments - sum(memory_of_owner.segments for memory_of_owner in mine),
-                list[BadLine](),
-            )
+            room, left_out = limits.memory_segments - sum(kept.segments for kept in mine), list[BadLine]()
             try:
                 count = await asyncio.to_thread(self._fill, memory, content, room, left_out)
                 return await self.write(memory.model_copy(update={"segments": count})), left_out
