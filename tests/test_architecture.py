@@ -56,7 +56,7 @@ OWNERS = {
     *("limelight.child", "limelight.memory", "limelight.signals", "limelight.decoding.ahead"),
     *("limelight.cli.models", "limelight.cli.serve", "limelight.cli.train"),
     *("limelight.corpus.pool", "limelight.corpus.worker", "limelight.corpus.preloaded"),
-    *("limelight.pipelines.scheduler", "limelight.serving.worker"),
+    *("limelight.pipelines.scheduler", "limelight.serving.engine", "limelight.serving.worker"),
     *("limelight.training.shares", "limelight.training.run", "limelight.training.optimization.precision"),
 }  # modules that run in a process of their own, or only when its owner calls them
 
