@@ -84,6 +84,10 @@ class Score(nn.Module, ABC):
         return self.compare(self.place(queries), self.place(self.prepare(keys)))
 
 
+DIGIT = 256
+"""Base of the two digits of a position: bf16 has integers up to 256 only."""
+
+
 class PositionalScore(Score):
     """Base class of scores that see positions: `compare_at` instead of `compare`.
 
@@ -108,7 +112,6 @@ class PositionalScore(Score):
         """Append the positions to vectors; by default 0, 1, ..."""
         if positions is None:
             positions = torch.arange(vectors.shape[-2], device=vectors.device)
-        # Two digits: bf16 has integers up to 256 only.
         digits = torch.stack([positions // DIGIT, positions % DIGIT], dim=-1).to(vectors.dtype)
         return torch.cat([vectors, digits.expand(*vectors.shape[:-1], 2)], dim=-1)
 
@@ -122,9 +125,6 @@ class PositionalScore(Score):
         content, at = self.split(queries)
         keys, places = self.split(prepared)
         return self.compare_at(content, keys, at.unsqueeze(-1), places.unsqueeze(-2))
-
-
-DIGIT = 256
 
 
 class Dot(Score):
@@ -161,9 +161,13 @@ class Additive(Score):
 
     def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
         super().__init__(query_size, key_size, hidden)
+        self.make_projections(query_size, key_size, hidden)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+
+    def make_projections(self, query_size: int, key_size: int, hidden: int) -> None:
+        """The weights of `prepare_query` and `prepare`."""
         self.query_proj = nn.Linear(query_size, hidden, bias=False)
         self.key_proj = nn.Linear(key_size, hidden, bias=False)
-        self.energy = nn.Linear(hidden, 1, bias=False)
 
     def prepare_query(self, queries: Tensor) -> Tensor:
         """The part of the sum that does not depend on the key."""
@@ -188,17 +192,21 @@ class Concat(Additive):
 
     has_bias = False
 
-    def __init__(self, query_size: int, key_size: int, hidden: int) -> None:
-        Score.__init__(self, query_size, key_size, hidden)
+    def make_projections(self, query_size: int, key_size: int, hidden: int) -> None:
         self.query_size = query_size
         self.mix = nn.Linear(query_size + key_size, hidden, bias=self.has_bias)
-        self.energy = nn.Linear(hidden, 1, bias=False)
 
     def prepare_query(self, queries: Tensor) -> Tensor:
         return nn.functional.linear(queries, self.mix.weight[:, : self.query_size])
 
     def prepare(self, keys: Tensor) -> Tensor:
         return nn.functional.linear(keys, self.mix.weight[:, self.query_size :], self.mix.bias)
+
+
+class ConcatBias(Concat):
+    """`Concat` with its bias."""
+
+    has_bias = True
 
 
 class NormalizedDot(Score):
@@ -214,12 +222,6 @@ class NormalizedDot(Score):
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
         return dot(self.factor * nn.functional.normalize(queries, dim=-1), prepared)
-
-
-class ConcatBias(Concat):
-    """`Concat` with its bias."""
-
-    has_bias = True
 
 
 register_score = SCORES.register
