@@ -147,8 +147,8 @@ def test_printed_it_is_one_short_line(seed):
         (lambda values: {**values, "cross": [[[[1.0]]]]}, r"cross is \(1, 1, 1, 1\)"),
         (lambda values: {**values, "cross": [[[[1.0], [1.0, 2.0]]]]}, "ValueError"),
         (lambda values: {**values, "source_pieces": 7}, "TypeError"),
-        (lambda values: {**values, "source_pieces": [7] * len(values["source_pieces"])}, "must be strings"),
-        (lambda values: {**values, "model": None}, "must be strings"),
+        (lambda values: {**values, "source_pieces": [7] * len(values["source_pieces"])}, "expected str"),
+        (lambda values: {**values, "model": None}, "expected str"),
         (
             lambda values: {**values, "read_words": values["read_words"][::-1]},
             "read_words must name one word .* in order",

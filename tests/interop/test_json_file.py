@@ -11,11 +11,11 @@ from limelight.interop.files import read_json
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
-        (b'{"a": "\xff"}', "not JSON"),
-        (rb'{"a": "\ud800"}', "not JSON: .*surrogates not allowed"),
-        (b"[" * 100_000, "not JSON"),
+        (b"", "cannot be read: Expecting value"),
+        (b"{", "cannot be read: Expecting property name"),
+        (b'{"a": "\xff"}', "cannot be read: .* it is incomplete or damaged"),
+        (rb'{"a": "\ud800"}', "surrogates not allowed"),
+        (b"[" * 100_000, "cannot be read: maximum recursion depth"),
         (b"[1]", "holds a list, not an object"),
         (b"7", "holds a int"),
     ],

@@ -10,7 +10,6 @@ as in `encoder.0.self`.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -92,22 +91,11 @@ class AttentionMap:
             if len(shape) != 4 or shape[2:] != (len(rows), len(columns)):
                 raise ValueError(f"{kind} is {shape}, not (layers, heads, {len(rows)}, {len(columns)})")
         for side in ("source", "target", "read"):
-            words = getattr(self, f"{side}_words")
-            in_order = all(
-                isinstance(word, int) and word - last in (0, 1) for last, word in pairwise((*words[:1], *words))
-            )
-            if len(getattr(self, f"{side}_pieces")) != len(words) or not in_order:
+            pieces, words = getattr(self, f"{side}_pieces"), getattr(self, f"{side}_words")
+            if len(pieces) != len(words) or not {0, 1}.issuperset(np.diff(words)):
                 raise ValueError(f"{side}_words must name one word for each of {side}_pieces, in order")
-        texts = (
-            *self.source_pieces,
-            *self.target_pieces,
-            *self.read_pieces,
-            self.source_text,
-            self.target_text,
-            self.model,
-        )
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError("tokens, sentences and the name of the model must be strings")
+            "".join(pieces)  # raises `TypeError` for anything but text
+        "".join((self.source_text, self.target_text, self.model))
 
     def __repr__(self) -> str:
         """One short line: the sentence and the sizes of each kind."""

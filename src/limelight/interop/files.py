@@ -2,6 +2,7 @@
 
 import json
 import mmap
+import os
 import struct
 import tempfile
 import zipfile
@@ -21,34 +22,39 @@ MAX_EXPANSION = 8
 DAMAGED = "it is incomplete or damaged; copy or download it again"
 
 
-def read(path: Path, most: int) -> bytes:
-    """The content of a file. Raises `UserError` if it is missing, larger than `most` bytes, or cannot be read."""
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """A context that converts the errors of a missing or damaged file, archive or array to `UserError`."""
     try:
-        return read_plain(path, most)
+        yield
+    except UserError:
+        raise
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, MemoryError, RuntimeError, TypeError, ValueError) as error:
+        raise UserError(f"{path}: cannot be read: {shown(str(error))}; {DAMAGED}") from None
+
+
+def read(path: Path, most: int) -> bytes:
+    """The content of a file. Raises `UserError` if it is missing, larger than `most` bytes, or cannot be read."""
+    with reading(path):
+        return read_plain(path, most)
 
 
 def read_buffer(path: Path) -> memoryview:
     """A large file, mapped into memory. Raises `UserError` as `read` does."""
-    try:
-        with open_plain(path) as file:
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except ValueError:  # an empty file
-        return memoryview(b"")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with reading(path), open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
     """The value in a JSON file. Raises `UserError` as `read` does, and for another kind of value."""
-    content = read(path, MAX_JSON_BYTES)
-    try:
+    with reading(path):
+        content = read_plain(path, MAX_JSON_BYTES)
         value = json.loads(content)
         if b"\\ud" in content.lower():  # half of a surrogate pair is no text
             json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:  # also invalid UTF-8
-        raise UserError(f"{path}: damaged: not JSON: {shown(str(error))}") from None
     if not isinstance(value, kind):
         wanted = "a list" if kind is list else "an object with names and values"
         raise UserError(f"{path}: holds a {type(value).__name__}, not {wanted}")
@@ -57,27 +63,13 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str:
     """The text of a file in UTF-8. Raises `UserError` as `read` does."""
-    try:
-        return read(path, most).decode()
-    except UnicodeDecodeError as error:
-        raise UserError(f"{path}: damaged: not UTF-8: {error}") from None
-
-
-@contextmanager
-def naming_damage(path: Path) -> Iterator[None]:
-    """A context that converts the errors of a damaged zip archive or array to `UserError`."""
-    try:
-        yield
-    except UserError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, TypeError,
-            OSError, MemoryError) as error:  # fmt: skip
-        raise UserError(f"{path}: cannot be read: {shown(str(error))}; {DAMAGED}") from None
+    with reading(path):
+        return read_plain(path, most).decode()
 
 
 def require_bounded(path: Path) -> list[str]:
     """The names of the files in a zip archive. Raises `UserError` if they are much larger than the archive."""
-    with naming_damage(path), zipfile.ZipFile(path) as archive:
+    with reading(path), zipfile.ZipFile(path) as archive:
         size, most = sum(member.file_size for member in archive.infolist()), MAX_EXPANSION * path.stat().st_size
         if size > most:
             raise UserError(f"{path}: holds {size:,} bytes, and at most {most:,} are expected")
@@ -90,7 +82,7 @@ def unpacked(path: Path, marker: str) -> Iterator[Path]:
     error names the archive. Raises `UserError` for a damaged archive."""
     inside = [name for name in require_bounded(path) if name.split("/")[-1] == marker]
     with tempfile.TemporaryDirectory() as temporary:
-        with naming_damage(path), zipfile.ZipFile(path) as archive:
+        with reading(path), zipfile.ZipFile(path) as archive:
             archive.extractall(temporary)
         try:
             yield Path(temporary, *min(inside, key=len, default=marker).split("/")[:-1])

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
-from limelight.interop.files import DAMAGED, ByteReader, naming_damage, read, read_buffer, read_text, require_bounded
+from limelight.interop.files import DAMAGED, ByteReader, read, read_buffer, read_text, reading, require_bounded
 from limelight.interop.folders import Imported, read_card
 from limelight.interop.names import MARIAN, Rows, configured, names_in, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
@@ -147,7 +147,7 @@ def read_binary(content: memoryview, where: str) -> dict[str, _Array]:
 def _read_npz(path: Path) -> dict[str, _Array]:
     """The arrays of an `.npz`, which is an archive of `.npy` files; a pickle in it is not read."""
     require_bounded(path)
-    with naming_damage(path), np.load(path, allow_pickle=False) as arrays:
+    with reading(path), np.load(path, allow_pickle=False) as arrays:
         return {name: _Array(arrays[name]) for name in arrays.files}
 
 
