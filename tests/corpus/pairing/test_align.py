@@ -46,10 +46,10 @@ def test_the_path_is_the_best_of_all_paths() -> None:
     shares = draw.uniform(0, 1, (2, sources, targets)) ** 3
     ratio = texts[1].lengths.sum() / texts[0].lengths.sum()
     common = shares[0] * texts[1].totals, shares[1] * texts[0].totals[:, None]
-    evidence = path.Evidence(*(each.astype(np.float32) for each in common), 0.2, ratio)
+    section = path.Section(*texts, *(each.astype(np.float32) for each in common), 0.2, ratio)
 
     def score(i: int, j: int, kind: tuple[int, int]) -> float:
-        gain = path._gains(*texts, evidence, i + kind[0], kind)[0][j] if all(kind) else 0.0
+        gain = path._gains(section, i + kind[0], kind)[0][j] if all(kind) else 0.0
         return path.PRIORS[path.KINDS.index(kind)] + gain
 
     def best(i: int, j: int) -> float:
@@ -61,7 +61,7 @@ def test_the_path_is_the_best_of_all_paths() -> None:
             if i + kind[0] <= sources and j + kind[1] <= targets
         )
 
-    beads = path.best_path(*texts, evidence)
+    beads = path.best_path(section)
     assert sum(each.kind[0] for each in beads) == sources
     assert sum(each.kind[1] for each in beads) == targets
     assert sum(score(each.source, each.target, each.kind) for each in beads) == pytest.approx(best(0, 0), abs=1e-3)

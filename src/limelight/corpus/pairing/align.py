@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from limelight.corpus.pairing import words as lexical
-from limelight.corpus.pairing.path import Bead, Evidence, Text, best_path, excess
+from limelight.corpus.pairing.path import Bead, Section, Text, best_path, excess
 from limelight.corpus.pairing.words import Floats, Matches, Numbers
 from limelight.preparation.lexicon import Ids, Pieces, evenly, word_ids
 
@@ -80,7 +80,7 @@ class _Lexicon(NamedTuple):
     idf: tuple[Numbers, Numbers]
     """The idf of the words of both sides."""
     neutral: float
-    """See `Evidence`."""
+    """See `Section`."""
 
 
 def align(documents: Sequence[Document]) -> list[list[Bead]]:
@@ -157,29 +157,28 @@ def _aligned(source: _Side, target: _Side, lexicon: _Lexicon, former: Sequence[B
         ours, theirs = slice(first, last), slice(other, other_last)
         texts = source.text(ours, lexicon.idf[0]), target.text(theirs, lexicon.idf[1])
         common = _common(source.rows[ours], target.rows[theirs], first, lexicon)
-        evidence = Evidence(*common, lexicon.neutral, ratio)
-        path = best_path(*texts, evidence)
-        gains.append(excess(path, evidence, *texts))
+        section = Section(*texts, *common, lexicon.neutral, ratio)
+        path = best_path(section)
+        gains.append(excess(path, section))
         beads += [bead._replace(source=bead.source + first, target=bead.target + other) for bead in path]
     return beads, np.concatenate(gains)
 
 
 def _common(sources: Sequence[Ids], targets: Sequence[Ids], first: int, lexicon: _Lexicon) -> tuple[Floats, Floats]:
-    """What the sentences have in common: the first two fields of `Evidence`. The words of each half of the sources are
-    matched by a lexicon of the other half: a lexicon confirms any pair that it was learned from."""
+    """`of_targets` and `of_sources` of a `Section`. The words of each half of the sources are matched by the lexicon of
+    the other half: a lexicon confirms any pair that it was learned from."""
     of_targets = np.zeros((len(sources), len(targets)), dtype=np.float32)
     of_sources = np.zeros_like(of_targets)
-    halves = np.array([_in_second_half(first + number) for number in range(len(sources))], dtype=bool)
-    for half, matches in zip((True, False), lexicon.halves, strict=True):
-        numbers = np.flatnonzero(halves == half).tolist()
+    for half, matches in enumerate(lexicon.halves[::-1]):
+        numbers = [number for number in range(len(sources)) if _half_of(first + number) == half]
         rows = [sources[number] for number in numbers]
         of_targets[numbers] = lexical.in_common(rows, targets, matches, lexicon.idf[1])
         of_sources[numbers] = lexical.in_common(targets, rows, lexical.turned(matches), lexicon.idf[0]).T
     return of_targets, of_sources
 
 
-def _in_second_half(source: int) -> bool:
-    return source // BLOCK % 2 == 1
+def _half_of(source: int) -> int:
+    return source // BLOCK % 2
 
 
 def _sure_pairs(paths: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _Side]]) -> list[list[Pieces]]:
@@ -190,7 +189,7 @@ def _sure_pairs(paths: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _S
         ours = source.rows[bead.source : bead.source + bead.kind[0]]
         theirs = target.rows[bead.target : bead.target + bead.kind[1]]
         pair = Pieces(np.unique(np.concatenate(ours)), np.unique(np.concatenate(theirs)))
-        halves[_in_second_half(bead.source)].append(pair)
+        halves[_half_of(bead.source)].append(pair)
     return halves
 
 

@@ -3,7 +3,7 @@
 A bead is a pair of sentences, a sentence without translation, or two sentences of one side with one of the other. Its
 score is the logarithm of the probabilities of its kind and of its lengths (Gale and Church 1993, "A Program for
 Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from matched words: if their share of the idf
-(`words.py`) of all words of its sentences is above `Evidence.neutral` it speaks for the bead, otherwise against it.
+(`words.py`) of all words of its sentences is above `Section.neutral` it speaks for the bead, otherwise against it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.corpus.pairing.words import Floats, Numbers, log_tail
+from limelight.corpus.pairing.words import Floats, Numbers
 
 KINDS = ((1, 1), (1, 0), (0, 1), (1, 2), (2, 1))
 """Source and target sentences of a bead."""
@@ -27,6 +27,9 @@ TEMPER, MIN_EVIDENCE = 0.4, -12.0
 """Factor of the evidence, as the words of a sentence are not independent; and its bound, as one pair alone must not
 decide the whole path."""
 UNREACHED = -1e30
+_STEP, _MAX_DELTA = 20, 8
+_TAILS = np.array([math.log(max(math.erfc(x / _STEP / math.sqrt(2)), 1e-12)) for x in range(_MAX_DELTA * _STEP + 1)])
+"""log(2 (1 - Phi(delta))), in steps of 1/20."""
 
 
 class Text(NamedTuple):
@@ -38,9 +41,11 @@ class Text(NamedTuple):
     """The sum of the idf of the words of each sentence."""
 
 
-class Evidence(NamedTuple):
-    """The idf of the words that sources and targets have in common, for each pair of sentences."""
+class Section(NamedTuple):
+    """Sentences of both sides, and the idf of the words that they have in common."""
 
+    source: Text
+    target: Text
     of_targets: Floats
     """(sources, targets): of the matched words of a target."""
     of_sources: Floats
@@ -70,17 +75,19 @@ class Bead(NamedTuple):
         return all(self.kind)
 
 
-def _gains(source: Text, target: Text, evidence: Evidence, end: int, kind: tuple[int, int]) -> tuple[Numbers, Numbers]:
+def _gains(section: Section, end: int, kind: tuple[int, int]) -> tuple[Numbers, Numbers]:
     """The gains of beads of a kind that end with the source sentences before `end`, and their matched shares, for each
     end in the target from `kind[1]` on."""
+    source, target, of_targets, of_sources, neutral, ratio = section
     ours = slice(end - kind[0], end)
-    expected = evidence.ratio * source.lengths[ours].sum()
+    expected = ratio * source.lengths[ours].sum()
     length = _windows(target.lengths, kind[1])
-    gains = log_tail(np.abs(length - expected) / np.sqrt(SPREAD * (expected + length) / 2 + 1))
+    deltas = np.abs(length - expected) / np.sqrt(SPREAD * (expected + length) / 2 + 1)
+    gains = _TAILS[np.minimum(deltas * _STEP, len(_TAILS) - 1).astype(np.int64)]
     totals = source.totals[ours].sum(), _windows(target.totals, kind[1])
-    matched = np.minimum(_windows(evidence.of_sources[ours].sum(axis=0), kind[1]), totals[0])
-    matched = matched + np.minimum(_windows(evidence.of_targets[ours].sum(axis=0), kind[1]), totals[1])
-    total, odds = totals[0] + totals[1], evidence.neutral / (1 - evidence.neutral)
+    matched = np.minimum(_windows(of_sources[ours].sum(axis=0), kind[1]), totals[0])
+    matched = matched + np.minimum(_windows(of_targets[ours].sum(axis=0), kind[1]), totals[1])
+    total, odds = totals[0] + totals[1], neutral / (1 - neutral)
     gains = gains + np.maximum(TEMPER * ((1 + odds) * matched - odds * total), MIN_EVIDENCE)
     return gains, matched / np.maximum(total, 1e-9)
 
@@ -90,9 +97,9 @@ def _windows(values: npt.NDArray[np.floating], size: int) -> Numbers:
     return np.asarray(values if size == 1 else values[:-1] + values[1:], dtype=np.float64)
 
 
-def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
+def best_path(section: Section) -> list[Bead]:
     """The beads with the highest score, in order."""
-    sources, targets = evidence.of_targets.shape
+    sources, targets = section.of_targets.shape
     best = np.full((sources + 1, targets + 1), UNREACHED)
     chosen = np.full(best.shape, SKIPS, dtype=np.uint8)
     skipped = PRIORS[SKIPS] * np.arange(targets + 1)
@@ -104,7 +111,7 @@ def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
                 continue
             value = best[end - ours, : max(targets + 1 - theirs, 0)] + PRIORS[number]
             if theirs:
-                value = value + _gains(source, target, evidence, end, (ours, theirs))[0]
+                value = value + _gains(section, end, (ours, theirs))[0]
             better = value > row[theirs:]
             row[theirs:][better] = value[better]
             chosen[end, theirs:][better] = number
@@ -117,15 +124,13 @@ def best_path(source: Text, target: Text, evidence: Evidence) -> list[Bead]:
         kind = KINDS[chosen[source_end, target_end]]
         score, share = 0.0, 0.0
         if all(kind):
-            score, share = (
-                float(values[target_end - kind[1]]) for values in _gains(source, target, evidence, source_end, kind)
-            )
+            score, share = (float(values[target_end - kind[1]]) for values in _gains(section, source_end, kind))
         source_end, target_end = source_end - kind[0], target_end - kind[1]
         beads.append(Bead(source_end, target_end, kind, score, share))
     return beads[::-1]
 
 
-def excess(beads: list[Bead], evidence: Evidence, source: Text, target: Text, step: int = 5) -> Numbers:
+def excess(beads: list[Bead], section: Section, step: int = 5) -> Numbers:
     """How much more of the words of each pair of two sentences is matched than with the target of the pair `step` pairs
     later. Around 0 for texts that do not belong together."""
     pairs = np.array([(bead.source, bead.target) for bead in beads if bead.kind == (1, 1)]).reshape(-1, 2)
@@ -134,6 +139,7 @@ def excess(beads: list[Bead], evidence: Evidence, source: Text, target: Text, st
     sources, targets = pairs.T
     shares = []
     for others in (targets, np.roll(targets, -step)):
-        matched = evidence.of_targets[sources, others] + evidence.of_sources[sources, others]
-        shares.append(matched / np.maximum(source.totals[sources] + target.totals[others], 1e-9))
+        matched = section.of_targets[sources, others] + section.of_sources[sources, others]
+        totals = section.source.totals[sources] + section.target.totals[others]
+        shares.append(matched / np.maximum(totals, 1e-9))
     return np.asarray(shares[0] - shares[1], dtype=np.float64)

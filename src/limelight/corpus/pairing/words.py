@@ -6,7 +6,6 @@ it (inverse document frequency).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -106,13 +105,3 @@ def in_common(rows: Sequence[Ids], others: Sequence[Ids], matches: Matches, idf:
                     line[columns[other]] = max(line[columns[other]], weight)
     common: Floats = (weights * idf[words].astype(np.float32)) @ has
     return common
-
-
-def log_tail(deltas: Numbers) -> Numbers:
-    """log(2 (1 - Phi(delta))), from a table in steps of 1/20."""
-    tails: Numbers = _TAILS[np.minimum(deltas * _STEP, len(_TAILS) - 1).astype(np.int64)]
-    return tails
-
-
-_STEP, _MAX_DELTA = 20, 8
-_TAILS = np.array([math.log(max(math.erfc(x / _STEP / math.sqrt(2)), 1e-12)) for x in range(_MAX_DELTA * _STEP + 1)])
