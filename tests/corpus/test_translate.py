@@ -75,7 +75,9 @@ def test_bad_lines_are_written_aside_and_the_report_adds_up(tmp_path: Path) -> N
     report = run(job_of(given, tmp_path / "out"))
     assert lines_of(tmp_path / "out" / "a.txt") == ["ENO", "", "OWT", "", "EERHT"]  # beside their sources
     assert [each["line"] for each in skipped(tmp_path / "out" / "a.txt")] == [2, 4]
-    assert skipped(tmp_path / "out" / "a.txt")[1]["text"] == f"x {REFUSE}"
+    assert skipped(tmp_path / "out" / "a.txt")[1] == {
+        "line": 4, "reason": "text 4: it is too long", "text": f"x {REFUSE}"
+    }  # fmt: skip
     assert [json.loads(line)["id"] for line in lines_of(tmp_path / "out" / "b.jsonl")] == [1, 3]
     assert [each["line"] for each in skipped(tmp_path / "out" / "b.jsonl")] == [2, 3, 5]
     assert (report.counts["read"], report.counts["written"], report.counts["skipped"]) == (10, 5, 5)

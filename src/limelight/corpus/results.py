@@ -97,15 +97,13 @@ class Results:
 
     def __init__(self, folder: Path, shard: Shard, made_of: Mapping[str, Any], size: int) -> None:
         """Raises `UserError` if they were made, or begun, with other settings or other content of the file."""
-        self.counts = Counts()
         self.shard = shard
         self._about = folder / SHARDS / shard.name
         input_sum = {"SHA-256 of the input": shard.digest(), "lines of a part": size}
         self._output = Output(folder / shard.name, self._about, {**made_of, **input_sum})
         former = self._output.former()
         self.finished = former is not None
-        if former is not None:
-            self.counts.update(former["counts"])
+        self.counts = Counts(former["counts"] if former else {})
 
     def begin(self) -> Parts:
         """Open the parts, and count what is in them."""
@@ -117,11 +115,10 @@ class Results:
         return self.parts
 
     def add(self, items: Sequence[Item], outcomes: Sequence[Outcome]) -> None:
-        """Write the results of the next lines as a part. `outcomes` are of the items without a fault."""
+        """Write the results of the next lines as a part."""
         lines, left_out, counts = list[str](), list[str](), Counts(read=len(items))
-        remaining = iter(outcomes)
-        for number, item in enumerate(items, start=self.counts["read"] + 1):
-            outcome = item.fault or next(remaining)
+        for number, (item, outcome) in enumerate(zip(items, outcomes, strict=True), start=self.counts["read"] + 1):
+            outcome = item.fault or outcome
             if isinstance(outcome, Done):
                 lines.append(self.shard.line(item, outcome.lines[0]))
                 counts.update(["written", *(f"warning: {name}" for name in outcome.warnings)])

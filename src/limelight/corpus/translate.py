@@ -129,8 +129,7 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             while not is_last:
                 items = list(islice(lines, job.chunk))
                 is_last = len(items) < job.chunk
-                texts = [item.text for item in items if not item.fault]
-                yield Chunk(texts, done + 1, (results, items, is_last))
+                yield Chunk([item.text for item in items], done + 1, (results, items, is_last))
                 done += len(items)
         except UserError as error:  # of this file alone
             report.faults.append(str(error))

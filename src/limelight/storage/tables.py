@@ -5,9 +5,8 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass as plain_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -246,8 +245,7 @@ TOTAL_CANDIDATES, MIN_CANDIDATES = 8192, 24
 candidates; a sentence alone gets more for each of its tokens, and needs them."""
 
 
-@plain_dataclass(frozen=True, slots=True)
-class Shortlist:
+class Shortlist(NamedTuple):
     """Candidate target tokens for each source token.
 
     Attributes:
@@ -284,8 +282,7 @@ class Shortlist:
 
 def save_shortlist(path: Path, shortlist: Shortlist, tokenizers: Tokenizers) -> None:
     """Write a shortlist with the fingerprint of its vocabulary. Raises `RunError` with path and cause if that fails."""
-    tensors = {"candidates": shortlist.candidates, "always": shortlist.always}
-    stored = {name: torch.from_numpy(ids.astype(np.int32)) for name, ids in tensors.items()}
+    stored = {name: torch.from_numpy(ids.astype(np.int32)) for name, ids in shortlist._asdict().items()}
     save_weights(path, stored, {"vocabulary": _fingerprint(tokenizers)})
 
 

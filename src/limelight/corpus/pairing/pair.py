@@ -34,6 +34,8 @@ Say = Callable[[str], None]
 Translate = Callable[[Sequence[str]], Sequence[str]]
 Files = tuple[Path, Path]
 """A document and its translation."""
+Texts = tuple[Files, Document]
+"""The sentences of two files."""
 
 
 class Result(NamedTuple):
@@ -51,14 +53,6 @@ class Result(NamedTuple):
         """Further fields of a pair in a file."""
         places = {"source-place": self.pair.place, "target-place": self.target_place}
         return {"confidence": self.confidence, **places}
-
-
-class Texts(NamedTuple):
-    """The sentences of two files."""
-
-    files: Files
-    source: list[Sentence]
-    target: list[Sentence]
 
 
 def find_files(source: Path, target: Path) -> tuple[list[Files], list[Path]]:
@@ -167,23 +161,28 @@ def read_texts(pairs: Sequence[Files], languages: tuple[str, str]) -> tuple[Dire
         raise UserError(
             f"both sides are in the language {codes[0]!r}: give a translation, or --from LANG and --to LANG"
         )
-    texts = [Texts(files, *map(sentences_of, units, codes)) for files, units in documents]
+    texts = list[Texts]()
+    for files, units in documents:
+        source, target = map(sentences_of, units, codes)
+        texts.append((files, Document(source, target)))
     return Direction(*codes), texts, failed
 
 
 def pair(texts: Sequence[Texts], threshold: float, say: Say, translate: Translate | None) -> list[Result]:
     """Align all documents. Pairs have a confidence of at least `threshold`. `translate` translates source sentences."""
-    documents = []
-    for files in texts:
-        translations = translate([sentence.text for sentence in files.source]) if translate is not None else ()
-        documents.append(Document(files.source, files.target, translations))
+    documents = [document for _, document in texts]
+    if translate is not None:
+        documents = [
+            document._replace(translations=translate([sentence.text for sentence in document.source]))
+            for document in documents
+        ]
     results = []
-    for files, beads in zip(texts, align(documents), strict=True):
-        of_files = [_result(files, bead, threshold) for bead in beads]
-        count, sizes = sum(not result.fault for result in of_files), (len(files.source), len(files.target))
+    for (files, document), beads in zip(texts, align(documents), strict=True):
+        of_files = [_result(files, document, bead, threshold) for bead in beads]
+        count, sizes = sum(not result.fault for result in of_files), (len(document.source), len(document.target))
         warning = "; warning: so few that these may be two different texts" * (count < FEW * max(min(sizes), 1))
         sentences = f"{sizes[0]:,} and {counted(sizes[1], 'sentence')}"
-        say(f"{files.files[0]} + {files.files[1]}: {counted(count, 'pair')} of {sentences}{warning}")
+        say(f"{files[0]} + {files[1]}: {counted(count, 'pair')} of {sentences}{warning}")
         results += of_files
     return results
 
@@ -191,11 +190,11 @@ def pair(texts: Sequence[Texts], threshold: float, say: Say, translate: Translat
 UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair, below the --threshold"
 
 
-def _result(texts: Texts, bead: Bead, threshold: float) -> Result:
-    ours = texts.source[bead.source : bead.source + bead.kind[0]]
-    theirs = texts.target[bead.target : bead.target + bead.kind[1]]
+def _result(files: Files, document: Document, bead: Bead, threshold: float) -> Result:
+    ours = document.source[bead.source : bead.source + bead.kind[0]]
+    theirs = document.target[bead.target : bead.target + bead.kind[1]]
     source, target = (" ".join(sentence.text for sentence in sentences) for sentences in (ours, theirs))
-    file, line = (texts.files[0], ours[0].line) if ours else (texts.files[1], theirs[0].line)
-    target_place = f"{texts.files[1]}:{theirs[0].line}" if theirs else ""
+    file, line = (files[0], ours[0].line) if ours else (files[1], theirs[0].line)
+    target_place = f"{files[1]}:{theirs[0].line}" if theirs else ""
     fault = UNPAIRED if not bead.pairs else UNSURE if bead.confidence < threshold else ""
     return Result(Pair(source, target, str(file), line), target_place, round(bead.confidence, 3), fault)
