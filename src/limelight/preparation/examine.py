@@ -106,7 +106,7 @@ def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[li
         stretches = stretches_of(corpus, lambda line: bad.setdefault(line.kind, []).append(line))
         checked.append((corpus, stretches))
         spoken = " to ".join(language or "an unknown language" for language in stretches.languages)
-        lines.append(f"{corpus}: {stretches.total:,} pairs, {spoken}")
+        lines.append(f"{corpus}: {counted(stretches.total, 'pair')}, {spoken}")
         lines += stretches.lines
     for kind, (first, *others) in bad.items():
         lines.append(f"skipped {counted(1 + len(others), 'line')}: {kind} (first: {first.file}:{first.line})")
