@@ -13,6 +13,7 @@ from limelight.errors import UserError
 from limelight.serving.call import Call, JsonObject, Strict
 from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, events_of
 from limelight.serving.events import streamed
+from limelight.serving.pool import Partial
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask
 from limelight.storage.layout import FIRST_LOOK, find_model
@@ -105,21 +106,22 @@ class LookUp(Head):
 
 
 class Named(Strict):
-    """A model."""
+    """A model, whatever its task."""
 
     model: str = Field(max_length=200)
+    text: Text = ""
+
+    async def answer(self, call: Call, what: str, shown: Partial | None = None) -> Any:
+        """The answer of an engine; `shown` is called while a text grows. Raises `Refusal`."""
+        options = self.model_dump(exclude={"model", "text"})
+        ask = Ask([self.text], model=self.model)
+        return await call.service.view(call.client, ask, what, options, shown, translates=False)
 
 
 class Masked(Named):
     """A text with masks."""
 
     text: Text
-
-    async def answer(self, call: Call, what: str) -> Any:
-        """The answer of an engine. Raises `Refusal`."""
-        options = self.model_dump(exclude={"model", "text"})
-        ask = Ask([self.text], model=self.model)
-        return await call.service.view(call.client, ask, what, options, translates=False)
 
 
 class TextHead(OfHead, Masked):
@@ -225,11 +227,10 @@ async def file(call: Call, form: File) -> Response:
     if form.beside:
         document["beside"] = [await form.plain(model=name).answer(call, "explain_heads") for name in form.beside]
     if form.training:
-        snapshots = await _snapshots(call, form.model)
-        count = min(len(snapshots["updates"]), MAX_SNAPSHOTS)
-        updates = [
-            snapshots["updates"][(number + 1) * len(snapshots["updates"]) // count - 1] for number in range(count)
-        ]
+        snapshots = await Named(model=form.model).answer(call, "snapshots")
+        known = snapshots["updates"]
+        count = min(len(known), MAX_SNAPSHOTS)
+        updates = [known[(number + 1) * len(known) // count - 1] for number in range(count)]
         documents = {str(number): await form.plain(snapshot=number).answer(call, "explain_heads") for number in updates}
         document["training"] = {"updates": updates, "curve": snapshots["curve"], "documents": documents}
     text = await asyncio.to_thread(standalone_page, document, theme=form.theme)
@@ -240,11 +241,7 @@ async def file(call: Call, form: File) -> Response:
 @API.post("/api/v1/page/snapshots")
 async def snapshots(call: Call, form: Named) -> JsonObject:
     """The updates of a run after which it has snapshots, and the curve of its validations by `update`."""
-    return {"format": FORMAT, **await _snapshots(call, form.model)}
-
-
-async def _snapshots(call: Call, model: str) -> Any:
-    return await call.service.view(call.client, Ask([""], model=model), "snapshots", {}, translates=False)
+    return {"format": FORMAT, **await form.answer(call, "snapshots")}
 
 
 class Write(Masked):
@@ -258,7 +255,5 @@ class Write(Masked):
 @API.post("/api/v1/page/write")
 async def write(call: Call, form: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
-    ask, options = Ask([form.text], model=form.model), form.model_dump(include={"max_tokens", "sampling"})
-    work = partial(call.service.view, call.client, ask, "write", options, translates=False)
     done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})
-    return await streamed(call.service.log, work, done)
+    return await streamed(call.service.log, partial(form.answer, call, "write"), done)
