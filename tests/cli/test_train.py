@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.corpora import with_budget
-from limelight.config import load_config
+from limelight.cli.corpora import with_settings
+from limelight.config import RunConfig, TrainingConfig, load_config
 from limelight.training.report import Report
 from tests.cli.conftest import Limelight, settings
 
@@ -40,17 +40,20 @@ def test_a_run_says_what_it_does_and_goes_on(limelight: Limelight, corpus: Path,
 
 
 @pytest.mark.parametrize(
-    ("given", "fit", "brought"),
+    ("given", "fit", "bounds", "fitted"),
     [
-        ([], True, []),
-        (["training.max_steps=9"], True, ["training.max_minutes=null", "training.fit_to_budget=true"]),
-        (["training.max_minutes=9"], False, ["training.max_steps=null"]),
-        (["training.max_minutes=9", "training.max_steps=9"], True, ["training.fit_to_budget=true"]),
-        (["training.max_steps=9", "training.warmup=3"], True, ["training.max_minutes=null"]),
+        ([], True, (7, 5), False),
+        (["training.max_steps=9"], True, (9, None), True),
+        (["training.max_minutes=9"], False, (None, 9), False),
+        (["training.max_minutes=9", "training.max_steps=9"], True, (9, 9), True),
+        (["training.max_steps=9", "training.warmup=3"], True, (9, None), False),
+        (["training.max_steps=null"], True, (None, 5), False),
     ],
 )
-def test_what_a_bound_brings_along(given: list[str], fit: bool, brought: list[str]) -> None:
-    assert with_budget(given, fit=fit) == [*brought, *given]
+def test_what_a_bound_implies(given: list[str], fit: bool, bounds: tuple[int | None, ...], fitted: bool) -> None:
+    recipe = RunConfig(training=TrainingConfig(max_steps=7, max_minutes=5))
+    training = with_settings(recipe, given, fit=fit).training
+    assert (training.max_steps, training.max_minutes, training.fit_to_budget) == (*bounds, fitted)
 
 
 @pytest.mark.parametrize(("steps", "recipe"), [(3, "quick"), (30_000, "small")])

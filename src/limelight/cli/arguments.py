@@ -39,6 +39,11 @@ def argument(help: str, metavar: str, default: Any = None) -> Any:
     return typer.Argument(default, help=help, metavar=metavar, show_default=False)
 
 
+def assignments(named: Mapping[str, Any]) -> list[str]:
+    """`name=value` for each option that is given."""
+    return [f"{name}={value}" for name, value in named.items() if value is not None]
+
+
 def refuse(given: Mapping[str, Any], why: str) -> None:
     """Raise `UserError` if one of these options is given, a single or a repeated one: neither None, nor False, nor
     empty."""

@@ -111,8 +111,8 @@ def attention(
     if "pairs" not in learns_from:
         given = {"--target": target, "--beam": beam, "--from": source_lang, "--to": target_lang}
         refuse(given, "this model has one text and does not translate; leave it out")
-        kind, default = ("reader", "encoder_self") if "labels" in learns_from else ("generator", "decoder_self")
-        seen = open_model(kind, folders, machine).attention(sentence)
+        default = "encoder_self" if "labels" in learns_from else "decoder_self"
+        seen = open_model("load", folders, machine).attention(sentence)
         view.present(replace(seen, model=seen.model or folders[0]), default, output)
     else:
         translator = open_translator(folders, machine)

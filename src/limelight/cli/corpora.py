@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from limelight.errors import UserError
 
@@ -138,32 +138,26 @@ def by_direction(
     return grouped
 
 
-SMALL = {"training.max_steps": 5000, "training.max_minutes": 45}
+SMALL = {"max_steps": 5000, "max_minutes": 45}
 """Bounds below which a run without `--recipe` takes `quick`."""
-OF_THE_RATE = {"training.schedule", "training.warmup", "training.decay_steps", "training.fit_to_budget"}
+OF_THE_RATE = {"schedule", "warmup", "decay_steps", "fit_to_budget"}
 
 
-def with_budget(settings: list[str], *, fit: bool) -> list[str]:
-    """The settings, and those implied by a bound: it replaces the other bound of the recipe; with `fit` the learning
-    rate is fitted to it, unless a setting determines the schedule."""
-    bounds, names = _bounds(settings), {setting.partition("=")[0].strip() for setting in settings}
-    brought = [f"{bound}=null" for bound in SMALL if bounds and bound not in names]
-    if bounds and fit and not names & OF_THE_RATE:
-        brought.append("training.fit_to_budget=true")
-    return [*brought, *settings]
+def with_settings(config: RunConfig, settings: list[str], *, fit: bool) -> RunConfig:
+    """The configuration with settings, and with what a bound among them implies: it replaces the other bound of the
+    recipe; with `fit` the learning rate is fitted to it, unless a setting determines the schedule."""
+    from limelight.config import override
+
+    config = override(config, settings)
+    names = {setting.partition("=")[0].strip().removeprefix("training.") for setting in settings}
+    if not any(bound in names and getattr(config.training, bound) is not None for bound in SMALL):
+        return config
+    implied: dict[str, Any] = {bound: None for bound in SMALL if bound not in names}
+    if fit and not names & OF_THE_RATE:
+        implied["fit_to_budget"] = True
+    return config.model_copy(update={"training": config.training.model_copy(update=implied)})
 
 
-def is_small_budget(settings: list[str]) -> bool:
-    """Whether a bound is so small that the recipe `quick` is better than `small`. Raises `UserError` for an invalid
-    bound."""
-    from limelight.config import RunConfig, override
-
-    training = override(RunConfig(), [f"{bound}={value}" for bound, value in _bounds(settings).items()]).training
-    bounds = zip((training.max_steps, training.max_minutes), SMALL.values(), strict=True)
-    return any(value is not None and value < small for value, small in bounds)
-
-
-def _bounds(settings: list[str]) -> dict[str, str]:
-    """The settings that bound the run."""
-    values = {name.strip(): value.strip() for name, _, value in (setting.partition("=") for setting in settings)}
-    return {bound: values[bound] for bound in SMALL if values.get(bound, "null") != "null"}
+def is_small_budget(config: RunConfig) -> bool:
+    """Whether a bound is so small that the recipe `quick` is better than `small`."""
+    return any((getattr(config.training, bound) or small) < small for bound, small in SMALL.items())

@@ -82,7 +82,7 @@ def evaluate(
         elif "labels" in learns_from:
             from limelight.evaluation.labels import evaluate_labels
 
-            classifier = open_model("classifier", folders, machine)  # first: of a masked model no file would do
+            classifier = open_model("load_classifier", folders, machine)  # first: of a masked model no file would do
             labeled = read_test(corpora(test, "", "", "--test"))
             _warn_of_overlap(folders, labeled)
             answered = evaluate_labels(classifier, labeled, origin=origin)
@@ -90,7 +90,7 @@ def evaluate(
         else:
             from limelight.evaluation.text import evaluate_text
 
-            generator, by_line = open_model("generator", folders, machine), configs[0].data.documents == "line"
+            generator, by_line = open_model("load_generator", folders, machine), configs[0].data.documents == "line"
             figures = evaluate_text(generator, test, by_line=by_line, origin=origin)
         if write is not None:
             for text in texts:

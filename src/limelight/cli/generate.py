@@ -49,7 +49,7 @@ def generate(
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
-        generator = open_model("generator", folders, machine, precision)
+        generator = open_model("load_generator", folders, machine, precision)
         grown = generator.write(begin, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop or ())
         if samples == 1 and not as_json:
             texts = (part.text for part in grown)
@@ -101,7 +101,7 @@ def fill(
     folders, _ = find_models(model)
     texts = lines_of(None) if text is None else iter([valid_text(text)])
     with lines_to(output) as write:
-        filler = open_model("mask_filler", folders, machine)
+        filler = open_model("load_mask_filler", folders, machine)
         if text is None:
             greet(SENTENCES)
         for number, line in enumerate(texts, start=1):
@@ -143,7 +143,7 @@ def classify(
     folders, _ = find_models(model)
     lines = live_lines_of(file)
     with lines_to(output, filter(None, [file])) as write:
-        classifier = open_model("classifier", folders, machine)
+        classifier = open_model("load_classifier", folders, machine)
         if file is None:
             greet(SENTENCES)
         for classified in classifier.classify_stream(lines, batch_tokens=batch_tokens):

@@ -32,6 +32,10 @@ class Machine:
     device: str | None = options.DEVICE
     threads: int | None = option("Number of CPU threads. Default: one per core.", "N", panel=options.COMPUTING, min=1)
 
+    def settings(self) -> dict[str, Any]:
+        """The same as settings of a run."""
+        return {"training.device": self.device, "training.threads": self.threads}
+
     def begin(self, *, aside: bool = False) -> torch.device:
         """Apply process-wide settings, before anything is loaded. Loops are compiled when they are first called, or
         `aside`. Raises `UserError` for an unavailable device."""
@@ -223,16 +227,14 @@ def open_translator(
 
 
 @lasting()
-def open_model(kind: str, folders: list[str], machine: Machine, precision: str | None = None) -> Any:
-    """The object of a model that does not translate: a `generator`, `mask_filler` or `classifier`, or a `reader`, which
-    is one of the last two."""
+def open_model(loader: str, folders: list[str], machine: Machine, precision: str | None = None) -> Any:
+    """The object of a model that does not translate, by a function of `pipelines.load`."""
     device = machine.begin()
     from limelight.pipelines import load
 
     if len(folders) > 1:
         raise UserError(f"{len(folders)} models: this command takes one model; give --model once")
-    precision_of: dict[str, Any] = {"precision": precision} if kind == "generator" else {}
-    opened = (load.load if kind == "reader" else getattr(load, f"load_{kind}"))(folders[0], device, **precision_of)
+    opened = getattr(load, loader)(folders[0], device, **({"precision": precision} if precision else {}))
     _say_if_slow(precision, device)
     return opened
 

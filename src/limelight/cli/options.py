@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from limelight.cli.arguments import SEVERAL, flag, option, refuse
+from limelight.cli.arguments import SEVERAL, assignments, flag, option, refuse
 
 Words = list[str] | None
 Files = Path | None
@@ -100,8 +100,7 @@ class Search:
         """The settings that are given. Raises `UserError` for an unknown one, and for a value out of bounds."""
         from limelight.config import RunConfig, override
 
-        named = {"beam_size": self.beam, "length_penalty": self.length_penalty}
-        words = [f"{name}={value}" for name, value in named.items() if value is not None]
+        words = assignments({"beam_size": self.beam, "length_penalty": self.length_penalty})
         words += [word.removeprefix("decoding.") for word in self.settings or ()]
         chosen = override(RunConfig(), [f"decoding.{word}" for word in words]).decoding
         return {name: getattr(chosen, name) for name in (word.partition("=")[0].strip() for word in words)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from limelight.cli import options
-from limelight.cli.arguments import SEVERAL, flag, option
-from limelight.cli.corpora import corpora, is_small_budget, with_budget
+from limelight.cli.arguments import SEVERAL, assignments, flag, option
+from limelight.cli.corpora import corpora, is_small_budget, with_settings
 from limelight.cli.models import Machine, find_models
 from limelight.cli.options import END, MODEL, TEXT
 from limelight.cli.outcome import command, note
@@ -90,7 +91,7 @@ def train(
     machine: Machine,
 ) -> None:
     """Train a model on parallel text, plain text or labeled text; an existing run is resumed."""
-    from limelight.config import load_config, override
+    from limelight.config import load_config
 
     if (source or target) and not (train or back_translated or valid):
         raise UserError("--source and --target name the languages of --train and --valid: give them together")
@@ -126,14 +127,14 @@ def train(
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
         **{"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes},
-        **{"training.max_steps": max_steps, "training.device": machine.device, "training.threads": machine.threads},
+        **{"training.max_steps": max_steps, **machine.settings()},
     }
-    set_options = [*(settings or []), *(f"{name}={value}" for name, value in named.items() if value is not None)]
-    set_options = with_budget(set_options, fit=stored.training.fit_to_budget if stored else config is None)
-    if pairs["train"] and not (recipe or config or parent or stored) and is_small_budget(set_options):
-        resolved = _start_from("quick", None, None, None).model_copy(update={"data": resolved.data})
-    resolved = override(resolved, set_options)
-    _train(resolved, out, quiet=quiet)
+    set_options = [*(settings or []), *assignments(named)]
+    complete = partial(with_settings, settings=set_options, fit=stored.training.fit_to_budget if stored else not config)
+    run_config = complete(resolved)
+    if pairs["train"] and not (recipe or config or parent or stored) and is_small_budget(run_config):
+        run_config = complete(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}))
+    _train(run_config, out, quiet=quiet)
 
 
 def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
@@ -225,7 +226,6 @@ def learn(
     The model stays as it is. The new one is written only if it is better on held-out pairs and has not forgotten too
     much. After an interruption, the same command continues.
     """
-    from limelight.config import override
     from limelight.memory import hold_memory_for_work
     from limelight.training.parent import fitting_recipe, named_as_in
 
@@ -238,9 +238,8 @@ def learn(
     config = config.model_copy(
         update={"begin_with": begin_with, "data": config.data.model_copy(update={**data, "on_bad_line": "skip"})}
     )
-    bounds = {"max_minutes": max_minutes, "device": machine.device, "threads": machine.threads}
-    set_options = [f"training.{name}={value}" for name, value in bounds.items() if value is not None]
-    config = override(config, with_budget(set_options, fit=True))
+    set_options = {"training.max_minutes": max_minutes, **machine.settings()}
+    config = with_settings(config, assignments(set_options), fit=True)
     hold_memory_for_work()
     from limelight.training.learn import learn as run
     from limelight.training.learn import left_of, work_of
