@@ -67,7 +67,7 @@ def test_a_folder_without_a_log_is_named(limelight: Limelight, trained: Path, tm
     own = Path(shutil.copytree(trained, tmp_path / "run"))
     (own / "log.jsonl").unlink()
     ended = limelight("doctor", own)
-    assert ended.code == 1
+    assert ended.code == 2
     assert "the run has no log" in ended.err
     ended = limelight("doctor", "--test", "x.tsv")
     assert ended.code == 2

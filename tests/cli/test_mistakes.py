@@ -40,6 +40,8 @@ MISTAKES = """
     distill --model {trained} -o new.txt --text a.en | new.txt: a corpus is written as .tsv
     distill --model {trained} -o new --text a.en | new: a corpus is written as .tsv
     doctor --test a.tsv                         | name the training text
+    doctor nowhere                              | nowhere: there is no such file (looked in
+    doctor .                                    | .: not a run or model folder
     evaluate --model {trained} --test a.tsv -o a.tsv | a.tsv: is the input; give -o another name
     evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
     evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs

@@ -44,8 +44,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         for name in (file, other or file):
             refuse_name(Path(name), text_suffix(name))
         if other is None or holds_both_sides(Path(other)):
-            if Path(file).is_file():
-                open_text(file).close()  # it may be unreadable as text
+            open_text(file).close()  # it may be missing, or unreadable as text
             raise UserError(
                 f"{option} {file}: a file with one language needs a file with the other, for example "
                 f"{option} train.en train.de; or give one file that holds both ({', '.join(BOTH_SIDES)})"

@@ -143,15 +143,13 @@ def known_keys(family: str | None = None) -> list[str]:
 
 def _unknown(name: str, family: str) -> str:
     """The message for an unknown setting: one of this name in another section, or with a similar name."""
-    known = [*known_keys(family), *(f"data.train.{key}" for key in Corpus.model_fields), *RunConfig.model_fields]
-    section = name.partition(".")[0]
+    known = [*known_keys(family), *(f"data.train.{key}" for key in Corpus.model_fields)]
     if name in known_keys():
         return f"{name} is not a setting of the model family {family}; choose a recipe of a family that has it"
     key = name.rpartition(".")[2]
     near = [candidate for candidate in known if candidate.rpartition(".")[2] == key]
-    others = [candidate for candidate in known if candidate != section]
-    near = near or difflib.get_close_matches(re.sub(r"\.\d+", "", name), others, n=1, cutoff=0.75)
-    settings = [candidate for candidate in known if candidate.startswith(f"{section}.")]
+    near = near or difflib.get_close_matches(re.sub(r"\.\d+", "", name), known, n=1, cutoff=0.75)
+    settings = [candidate for candidate in known if candidate.startswith(name.partition(".")[0] + ".")]
     hint = (
         f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(settings or RunConfig.model_fields)}"
     )

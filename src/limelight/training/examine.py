@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from limelight.config import load_config
-from limelight.errors import RunError, counted
+from limelight.errors import UserError, counted
 from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
@@ -43,7 +43,7 @@ def examine_run(run: Path) -> list[str]:
     """What the log of a run, and the probabilities of its validation text under its best model, say."""
     config = load_config(find_model(run) / CONFIG)
     if not (run / LOG).is_file():
-        raise RunError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
+        raise UserError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
     lines = list(said_by_losses(list(log_entries(run / LOG))))
     names = {f"valid-{number}": corpus for number, corpus in enumerate(config.data.valid)}
     corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
