@@ -41,7 +41,16 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
     name = " + ".join(map(str, files))
     named = source.startswith("#")  # columns
     if len(files) == 1 and text_suffix(files[0]) == ".tsv" and not named:
-        yield from _of_columns(Path(files[0]))
+        lines = islice(read_lines(files[0], silently), SAMPLE)
+        rows = [line.rstrip("\r").split("\t") for line in lines if "\t" in line]
+        wider = [row for row in rows if any(row[2:])]
+        if len(wider) > len(rows) / 2:
+            columns = wider[0]
+            yield (
+                f"{name}: has {len(columns)} columns, of which the first two are read: source "
+                f"`{shown(columns[0], SHOWN)}`, target `{shown(columns[1], SHOWN)}`; if these are others, name them "
+                f"after the file, such as {name}:3,1"
+            )
     if pairs and not named and not names_languages(files):
         first, languages = pairs[0], (source, target)
         known = {*_HEADERS.split(), *map(str.lower, languages), *map(normal_code, languages)}
@@ -62,16 +71,3 @@ def doubts(files: Sequence[str | Path], source: str, target: str) -> Iterator[st
                 f"{name}: is divided into pieces of words already (`{shown(texts[0], SHOWN)}`), which the run divides "
                 f"again; give the text itself, for example the output of `{remedy}`"
             )
-
-
-def _of_columns(file: Path) -> Iterator[str]:
-    lines = islice(read_lines(file, silently), SAMPLE)
-    rows = [line.rstrip("\r").split("\t") for line in lines if "\t" in line]
-    wider = [row for row in rows if any(row[2:])]
-    if len(wider) > len(rows) / 2:
-        columns = wider[0]
-        yield (
-            f"{file}: has {len(columns)} columns, of which the first two are read: source "
-            f"`{shown(columns[0], SHOWN)}`, target `{shown(columns[1], SHOWN)}`; if these are others, name them after "
-            f"the file, such as {file}:3,1"
-        )

@@ -31,7 +31,6 @@ def tags_of(config: RunConfig) -> tuple[str, ...]:
 
 def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
     """Raise `UserError` unless tokens can be added to the vocabulary of the model that a run begins with."""
-    remedy = "leave --extend-vocabulary out, or train a new model without --from"
     if not config.begin_with or config.learns != "pairs":
         raise UserError(
             "--extend-vocabulary is for a translation model that begins with another one: give --from MODEL"
@@ -39,7 +38,9 @@ def require_extendable(config: RunConfig, tokenizers: Tokenizers) -> None:
     try:
         extend_tokenizers(tokenizers, merges=1)
     except UserError as error:
-        raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
+        raise UserError(
+            f"{config.begin_with}: {error}; leave --extend-vocabulary out, or train a new model without --from"
+        ) from None
 
 
 def has_new_tags(run: Path) -> bool:
