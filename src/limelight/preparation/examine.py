@@ -45,17 +45,16 @@ def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stre
     """What is wrong with stretches of a corpus, `WINDOW` pairs at a time; lines that cannot be read, and segments that
     are not used, go to `on_bad_line`."""
     pairs = pairs_of(corpus, on_bad_line, on_bad_line)
-    misaligned, lines, measured, total = set[int](), list[str](), list[str](), 0
+    misaligned, lines, measured, total = set[int](), list[str](), "", 0
     languages = known_languages(corpus)
     while window := list(islice(pairs, WINDOW)):
         check = check_sides(draw_sample(window, WINDOW), str(corpus), *languages)
         for rows in check.misaligned:
             misaligned.update(total + row for row in rows)
         lines += check.findings
-        measured += filter(None, [check.measured])
-        languages = (languages[0] or check.languages[0], languages[1] or check.languages[1])
+        measured, languages = measured or check.measured, check.languages
         total += len(window)
-    return Stretches(misaligned, lines + measured[:1], languages, total)
+    return Stretches(misaligned, lines + [measured] * bool(measured), languages, total)
 
 
 def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanReport) -> Iterator[Pair]:

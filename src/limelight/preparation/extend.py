@@ -71,7 +71,7 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     added = larger.pieces(range(tokenizer.padding, larger.padding))
     new_tags = [piece for piece in added if piece in tags]
     say(" ".join([f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens", *new_tags]))
-    model, tokenizers = extend_model(stored, extension) if added else (stored.model, stored.tokenizers)
+    model, tokenizers = extend_model(stored, extension)
     own = stored.config.model_copy(update={"data": config.data, "weights": "fp32"})
     notes = stored.notes | ({NEW_TAGS: " ".join(new_tags)} if new_tags else {})
     card = (stored.folder / CARD).read_text("utf-8") if (stored.folder / CARD).is_file() else ""

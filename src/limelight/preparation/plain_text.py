@@ -45,7 +45,7 @@ class _Text:
     """The files of a run; they are measured once, on first use."""
 
     def __init__(self, config: RunConfig) -> None:
-        data = config.data
+        self.data = data = config.data
         self.by_line, self.skip = data.documents == "line", data.on_bad_line == "skip"
         rest = 0.0 if data.valid_text else data.held_out
         self.shares = [(name, rest) for name in data.text] + [(name, 1.0) for name in data.valid_text]
@@ -57,9 +57,9 @@ class _Text:
         """The extent of each file. Raises `UserError` if every document to train on is blank."""
         silent = silently if self.skip else None
         extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
-        trained = [extent for extent, (_, share) in zip(extents, self.shares, strict=True) if share < 1]
-        if not any(extent.documents for extent in trained):
-            names = ", ".join(name for name, share in self.shares if share < 1)
+        trained = self.data.text
+        if not any(extent.documents for extent in extents[: len(trained)]):
+            names = ", ".join(trained)
             raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
         return extents
 

@@ -19,6 +19,7 @@ from limelight.batching.store import open_store
 from limelight.config import (
     UNNAMED,
     Corpus,
+    DataConfig,
     Direction,
     RunConfig,
     directions_of,
@@ -91,7 +92,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         changed = {"train": new + replayed, "replay": stored.replay and data.replay}
         if not data.valid and not data.hold_out:
             changed["hold_out"] = stored.hold_out
-    elif not _continues(config, new):
+    elif not _continues(config):
         changed = {"replay": 0.0}
     else:
         count = sum(1 for _ in cleaned(data, new))
@@ -159,11 +160,15 @@ def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
         raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
 
 
-def _continues(config: RunConfig, new: tuple[Corpus, ...]) -> bool:
+def _new_directions(data: DataConfig) -> tuple[Direction, ...]:
+    """The directions of the new text."""
+    return trained_directions(data.model_copy(update={"train": new_corpora(data)}))
+
+
+def _continues(config: RunConfig) -> bool:
     """Whether the new text is in the direction of the parent, or the parent has several. A model of one direction has
     no language tags, so it cannot keep that direction and learn another one."""
-    parent = load_config(find_model(config.begin_with) / CONFIG)
-    directions = trained_directions(config.data.model_copy(update={"train": new}))
+    parent, directions = load_config(find_model(config.begin_with) / CONFIG), _new_directions(config.data)
     return has_tags(parent.data) or (len(directions) == 1 and _is_only(directions[0], directions_of(parent.data)))
 
 
@@ -182,10 +187,8 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
 
     Raises `UserError` if named text has too few pairs.
     """
-    model = find_model(config.begin_with)
-    parent, folder = load_config(model / CONFIG), Path(config.begin_with)
-    if not folder.is_dir():
-        folder = model
+    model, folder = find_model(config.begin_with), Path(config.begin_with)
+    parent, folder = load_config(model / CONFIG), folder if folder.is_dir() else model
     wanted = min(MAX_REPLAYED, max(MIN_REPLAYED, round(config.data.replay * count)))
     if config.data.general:
         text, unseen = _by_direction(_of_named_files(config, directions_of(parent.data), wanted)), Text()
@@ -201,8 +204,7 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
     general = _by_role(text, unseen, wanted)
     if has_tags(parent.data):
         return general
-    [direction] = trained_directions(config.data.model_copy(update={"train": new_corpora(config.data)}))
-    return dict(zip([direction], general.values(), strict=False))
+    return dict(zip(_new_directions(config.data), general.values(), strict=False))
 
 
 def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted: int) -> Iterator[Part]:

@@ -16,7 +16,6 @@ from limelight.preparation.align import sample_pairs
 from limelight.preparation.kept import DATA, keeps
 from limelight.preparation.lexicon import (
     MAX_PAIRS,
-    Ids,
     Pieces,
     evenly,
     learn_lexicon,
@@ -119,11 +118,6 @@ def learn_shortlist(pairs: Sequence[Pieces], tokenizers: Tokenizers) -> Shortlis
     lexicon = learn_lexicon(pairs, nothing=sources, classes=classes)
     likely = most_likely(lexicon, sources=sources, count=CANDIDATES - 1, fill=END)
     frequent = most_frequent(pairs, classes=classes, count=FREQUENT)
-    return Shortlist(np.concatenate([copies(tokenizers)[:, None], likely], axis=1), frequent)
-
-
-def copies(tokenizers: Tokenizers) -> Ids:
-    """(source tokens,) the id of the same token on the target side; of the end token if there is none."""
-    source, target = tokenizers
-    ids = {piece: number for number, piece in enumerate(target.pieces(range(target.padding)))}
-    return np.array([ids.get(piece, END) for piece in source.pieces(range(source.padding))], dtype=np.int32)
+    ids = {piece: number for number, piece in enumerate(tokenizers.target.pieces(range(classes)))}
+    copies = [ids.get(piece, END) for piece in tokenizers.source.pieces(range(sources))]
+    return Shortlist(np.insert(likely, 0, copies, axis=1), frequent)

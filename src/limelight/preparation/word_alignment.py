@@ -93,7 +93,7 @@ def grow(of_targets: Sequence[int], of_sources: Sequence[int], *, final: bool = 
     sure = forward & backward
     others = forward ^ backward
     sources, targets = {source for source, _ in sure}, {target for _, target in sure}
-    links, waiting = list(sure), sorted(sure)
+    links = sorted(sure)
 
     def add(link: tuple[int, int]) -> None:
         others.remove(link)
@@ -101,12 +101,11 @@ def grow(of_targets: Sequence[int], of_sources: Sequence[int], *, final: bool = 
         targets.add(link[1])
         links.append(link)
 
-    for source, target in waiting:  # it grows while it is gone through
+    for source, target in links:  # which grows in the loop
         for right, down in _NEIGHBORS if others else ():
             near = source + right, target + down
             if near in others and (near[0] not in sources or near[1] not in targets):
                 add(near)
-                waiting.append(near)
     for link in (*sorted(others & forward), *sorted(others & backward)) if final else ():
         if link[0] not in sources and link[1] not in targets:
             add(link)
