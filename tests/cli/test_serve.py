@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from limelight.cli.serve import is_loopback, named_models
+from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from tests.cli.conftest import Limelight
 from tests.forked import Forked
@@ -30,6 +31,11 @@ def test_names_of_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     words = [str(odd), f"news={odd}", f"{tmp_path}/", "bundled"]
     named = {"a=b": str(odd), "news": str(odd), tmp_path.name: f"{tmp_path}/", "bundled": "bundled"}
     assert named_models(words) == named
+    strange = tmp_path / os.fsdecode(b"run\xff")
+    assert named_models([f"news={strange}"]) == {"news": str(strange)}
+    strange.mkdir()
+    with pytest.raises(UserError, match="NAME="):  # it could not be in an answer
+        named_models([str(strange)])
 
 
 def test_loopback() -> None:

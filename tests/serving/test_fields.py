@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect, Request
 
-from limelight.serving.fields import MAX_FIELDS, read_body, read_fields, read_query
+from limelight.serving.dialects.own import Translate
+from limelight.serving.fields import MAX_FIELDS, read_body, read_fields, read_form, read_query
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 
@@ -106,13 +107,32 @@ def multipart(*parts: bytes) -> bytes:
     return b"".join(b"--x\r\nContent-Disposition: form-data; " + part + b"\r\n" for part in parts) + b"--x--\r\n"
 
 
-@pytest.mark.parametrize("charset", ["punycode", "utf-7", "unicode_escape", "idna", "no-such", '"punycode"'])
+@pytest.mark.parametrize(
+    "charset",
+    [
+        "punycode",
+        "utf-7",
+        "unicode_escape",
+        "idna",
+        "no-such",
+        '"punycode"',
+        "utf-8; charset=utf-7",
+        'utf-8"; charset =idna',
+    ],
+)
 def test_a_form_in_another_charset_is_refused_before_it_is_decoded(charset: str) -> None:
     """Python's punycode takes quadratic time: minutes for four megabytes."""
     content = multipart(b'name="q-"\r\n\r\n' + b"x" * 32_000 + b"-" + b"a" * 32_000)
     started = time.process_time()
     assert refusal(content, f"{MULTIPART}; charset={charset}").status == 415
     assert time.process_time() - started < 0.5
+
+
+def test_a_number_beyond_those_of_json_is_refused() -> None:
+    """JSON may have it, and it would be null for an engine: a setting that is not given."""
+    for sent in (b'{"text": "a", "length_penalty": 1e400}', b'{"text": "a", "sampling": {"top_p": -1e400}}'):
+        with pytest.raises(Refusal, match="finite"):
+            read_form(Translate, fields(sent))
 
 
 def test_files_and_fields_of_a_form() -> None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
+from limelight.child import Inbox
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
+from limelight.serving import worker
 from limelight.serving.engine import Engine, TranslationEngine
 from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading, Report, ReportCallback, Task
@@ -131,3 +134,16 @@ def test_a_task_that_cannot_be_sent_is_not_waited_for(monkeypatch: pytest.Monkey
     link = Link(Loading("folder"), reports.append)
     link.send(Task(7, "translate", ["\ud800"]))
     wait_until(lambda: [(report.id, report.kind) for report in reports] == [(7, "failed")])
+
+
+def test_why_a_model_is_not_loaded_is_said_whatever_its_folder_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*given: Any) -> Engine:
+        raise UserError("run\udcff: no model")
+
+    for name in ("hold_memory_for_work", "log_warnings", "compile_aside"):
+        monkeypatch.setattr(worker, name, lambda *given: None)
+    monkeypatch.setattr(worker, "load_engine", fail)
+    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
+    sent = list[bytes]()
+    worker.work(Inbox(), lambda header: sent.append(to_json(header)), asdict(Loading("run")))
+    assert b"run?: no model" in sent[0]

@@ -17,7 +17,7 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option, refuse
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
-from limelight.errors import UserError
+from limelight.errors import UserError, shown
 from limelight.memory import rare_collections
 from limelight.serving.limits import Limits
 from limelight.signals import ignore_hangup
@@ -119,13 +119,17 @@ def serve(
 def named_models(words: list[str] | None) -> dict[str, str]:
     """The folders of `--model` by name: of `NAME=RUN`, or of the folder itself. An existing folder takes precedence.
 
-    Raises `UserError` for an invalid model, and for two with the same name.
+    Raises `UserError` for an invalid model, for a name that answers cannot have, and for two with the same name.
     """
     models: dict[str, str] = {}
     for word in words or ([DEFAULT] if DEFAULT in bundled_models() else []):
         name, _, folder = word.partition("=")
         if Path(word).exists() or not (name and folder):
             name, folder = Path(word).resolve().name if Path(word).exists() else word, word
+        if not name.isprintable():
+            raise UserError(
+                f"{shown(name)!r} is no name in Unicode: give another one with --model NAME={shown(folder)}"
+            )
         if name in models:
             raise UserError(f"two models are called {name}: give another name with --model NAME={folder}")
         models[name] = folder

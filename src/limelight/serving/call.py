@@ -66,13 +66,13 @@ class Call:
 class Asked(BaseModel):
     """The fields of a request; unknown fields are ignored."""
 
-    model_config = ConfigDict(extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 class Strict(BaseModel):
     """The fields of a request; unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)

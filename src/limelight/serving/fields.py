@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
@@ -99,8 +100,8 @@ def _object(body: bytes) -> dict[str, Any]:
 
 
 async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
-    charset = request.headers.get("content-type", "").lower().partition("charset=")[2].strip('" ')
-    if charset and not charset.startswith(("utf-8", "utf8", "us-ascii")):  # some codecs take quadratic time
+    charset = parse_options_header(request.headers["content-type"])[1].get(b"charset", b"utf-8").lower()
+    if charset not in (b"utf-8", b"utf8", b"us-ascii"):  # some codecs take quadratic time, or make half of a pair
         raise Refusal(415, "charset", "the form must be UTF-8: leave out the charset of its Content-Type")
 
     async def receive() -> dict[str, Any]:

@@ -125,4 +125,5 @@ def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
             engine.run(inbox)
     except Exception as error:
         kind = "" if isinstance(error, UserError | RunError) else f"{type(error).__name__}: "
-        report(Report(0, "closed", f"{kind}{error}"))
+        reason = f"{kind}{error}".encode(errors="replace").decode()  # the names of files are any bytes
+        report(Report(0, "closed", reason))
