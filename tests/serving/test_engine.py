@@ -51,11 +51,15 @@ def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
 
     def send(report: Report) -> None:
         reports.append(Report(*sent(report)))
-        if sum(each.kind != "partial" for each in reports) == expected:
+        if sum(each.kind not in ("partial", "sentences") for each in reports) == expected:
             inbox.put(({"task": None}, b""))
 
     TranslationEngine(one, send, **more).run(inbox)
-    return reports
+    for report in reports:
+        if report.kind == "sentences":
+            [done] = [each for each in reports if (each.id, each.kind) == (report.id, "done")]
+            done.value[report.value[0]].setdefault("sentences", []).extend(report.value[1])
+    return [report for report in reports if report.kind != "sentences"]
 
 
 def test_every_answer_is_the_one_it_would_have_got_alone(seed: int) -> None:
@@ -88,7 +92,7 @@ def test_texts_are_divided_joined_and_ranked_as_the_library_does(seed: int) -> N
         "Press {key} now.",
         "A dog runs.",
     ]
-    assert [answer["sentences"] for answer in report.value[1:3]] == [[], []]
+    assert not any("sentences" in answer for answer in report.value[1:3])
 
 
 def test_a_short_request_does_not_wait_for_a_long_one(seed: int) -> None:

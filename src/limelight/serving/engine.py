@@ -41,6 +41,8 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
+AT_A_TIME = 50
+"""Sentences of a result in one report: others wait while the translations of a thousand are converted to JSON."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -206,7 +208,12 @@ class TranslationLane(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            self.send(Report(request.task.id, "done", list(_answers(request))))
+            answers = list(_answers(request))
+            for index, job in enumerate(request.jobs):
+                sentences = job.sentences
+                for begin in range(0, len(sentences), AT_A_TIME):
+                    self.send(Report(request.task.id, "sentences", [index, sentences[begin : begin + AT_A_TIME]]))
+            self.send(Report(request.task.id, "done", answers))
         elif ended.job.error is not None:
             raise ended.job.error
 
@@ -348,7 +355,7 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
 
 
 def _answers(request: Request) -> Iterator[dict[str, Any]]:
-    """The translated texts of a request, with the translations of their sentences or units."""
+    """The translated texts of a request, without their sentences."""
     for text, job in zip(request.task.texts, request.jobs, strict=True):
         translation = job.result
         assert translation is not None
@@ -359,7 +366,6 @@ def _answers(request: Request) -> Iterator[dict[str, Any]]:
             "confidence": translation.confidence,
             "warnings": translation.warnings,
             "path": translation.path,
-            "sentences": job.sentences,
         }
 
 
