@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.training.examine import ADVICE, said_by_losses
+from limelight.training.examine import ADVICE, findings_of_losses
 from tests.cli.conftest import Limelight
 from tests.cli.test_clean import FAULTY, GOOD, write
 
@@ -87,7 +87,7 @@ def entries(event: str, losses: list[float]) -> list[dict[str, object]]:
     ],
 )
 def test_losses_say_what_to_do(trained_losses: list[float], valid: list[float], fault: list[str]) -> None:
-    said = list(said_by_losses([*entries("training", trained_losses), *entries("validation", valid)]))
+    said = list(findings_of_losses([*entries("training", trained_losses), *entries("validation", valid)]))
     assert said[1:] == [ADVICE[name] for name in fault]
 
 

@@ -151,7 +151,7 @@ class AttentionMap:
         self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None, each: bool = False
     ) -> str:
         """The title of a picture: the sentence and the model if known, the kind, the layers and heads."""
-        which = "each layer and head" if each else _name_of_mean(layer, heads)
+        which = "each layer and head" if each else f"{_mean_name('layer', layer)}, {_mean_name('head', heads)}"
         model = f"model: {drawable(self.model)}" if self.model else ""
         lines = (_caption(self.source_text, self.target_text, between="\n→ "), model, _TITLES[kind], which)
         return "\n".join(filter(None, lines))
@@ -171,10 +171,7 @@ class AttentionMap:
         unknown kind, layer or head.
         """
         weights = self.weights(kind)
-        layers = None if layer is None else [layer]
-        if isinstance(heads, int):
-            heads = [heads]
-        chosen = weights[_indices("layer", layers, weights.shape[0])][:, _indices("head", heads, weights.shape[1])]
+        chosen = weights[_indices("layer", layer, weights.shape[0])][:, _indices("head", heads, weights.shape[1])]
         mean: Weights = chosen.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
         return mean
 
@@ -233,22 +230,18 @@ def _caption(source: str, target: str, between: str = " → ") -> str:
     return between.join(drawable(side) for side in (source, target) if side)
 
 
-def _name_of_mean(layer: int | None, heads: int | Sequence[int] | None) -> str:
-    """The layers and heads of a mean, in words."""
-    which_layer = "mean of all layers" if layer is None else f"layer {layer}"
-    if heads is None:
-        which_heads = "mean of all heads"
-    elif isinstance(heads, int):
-        which_heads = f"head {heads}"
-    else:
-        which_heads = f"mean of heads {', '.join(map(str, heads))}"
-    return f"{which_layer}, {which_heads}"
-
-
-def _indices(name: str, wanted: Sequence[int] | None, count: int) -> list[int]:
-    """The requested indices, validated; all for None."""
+def _mean_name(name: str, wanted: int | Sequence[int] | None) -> str:
+    """Layers or heads, or the mean over several, in words."""
     if wanted is None:
-        return list(range(count))
+        return f"mean of all {name}s"
+    numbers = [wanted] if isinstance(wanted, int) else wanted
+    listed = ", ".join(map(str, numbers))
+    return f"{name} {listed}" if len(numbers) == 1 else f"mean of {name}s {listed}"
+
+
+def _indices(name: str, wanted: int | Sequence[int] | None, count: int) -> list[int]:
+    """The requested indices, validated; all for None."""
+    wanted = range(count) if wanted is None else [wanted] if isinstance(wanted, int) else wanted
     if not wanted:
         raise UserError(f"no {name} is chosen: name at least one from 0 to {count - 1}")
     for index in wanted:

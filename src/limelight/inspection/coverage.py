@@ -27,13 +27,14 @@ def with_coverage(
     Raises `UserError` for a model without attention to the source.
     """
     with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(model.batch([source] * len(hypotheses), [each.ids for each in hypotheses]).to(device))
+        model(model.batch([source] * len(hypotheses), [hypothesis.ids for hypothesis in hypotheses]).to(device))
     layers = seen.layers("cross")
     if not layers:
         raise UserError("coverage_penalty needs attention from target to source, which this model does not have")
     attention = torch.stack(layers).float().mean(dim=(0, 2))
     rescored = []
-    for each, weights in zip(hypotheses, attention, strict=True):
-        received = weights[: len(each.ids) + each.finished, : len(source)].sum(dim=0)
-        rescored.append(replace(each, score=each.score + weight * float(received.clamp(LEAST, 1).log().sum())))
-    return sorted(rescored, key=lambda hypothesis: -hypothesis.score)
+    for hypothesis, weights in zip(hypotheses, attention, strict=True):
+        received = weights[: len(hypothesis.ids) + hypothesis.finished, : len(source)].sum(dim=0)
+        penalty = weight * float(received.clamp(LEAST, 1).log().sum())
+        rescored.append(replace(hypothesis, score=hypothesis.score + penalty))
+    return sorted(rescored, key=lambda scored: -scored.score)

@@ -54,7 +54,7 @@ def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) 
     """The label and the state of each word."""
     pieces, words, labeled = tokenizer.pieces(ids), tuple(tokenizer.word_of(ids)), []
     for number, label in enumerate(page_side(pieces, words, text)["words"], words[0]):
-        tokens = [token for token, each in enumerate(words) if each == number]
+        tokens = [token for token, word in enumerate(words) if word == number]
         letters = [token for token in tokens if any(map(str.isalnum, pieces[token]))]
         labeled.append((label, states[letters or tokens].mean(axis=0)))
     return labeled

@@ -111,9 +111,9 @@ def _compact(value: Any) -> Any:
 
 def _as_function(name: str) -> str:
     text = COMMENT.sub("", page_file(f"{name}.js"))
-    exported = [found[1] for found in EXPORT.findall(text)]
+    exported = [match[1] for match in EXPORT.findall(text)]
     of = dict.fromkeys(SERVED, "{}")
-    body = IMPORT.sub(lambda found: f"const {{ {found[1]} }} = {of.get(found[2], _variable(found[2]))};", text)
+    body = IMPORT.sub(lambda match: f"const {{ {match[1]} }} = {of.get(match[2], _variable(match[2]))};", text)
     body = EXPORT.sub(r"\1 \2", body).replace("</", "<\\/")
     return f"const {_variable(name)} = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from limelight.config import load_config
@@ -40,11 +41,11 @@ ADVICE = {
 
 
 def examine_run(run: Path) -> list[str]:
-    """What the log of a run, and the probabilities of its validation text under its best model, say."""
+    """The findings of the log of a run, and of the probabilities of its validation text under its best model."""
     config = load_config(find_model(run) / CONFIG)
     if not (run / LOG).is_file():
         raise UserError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
-    lines = list(said_by_losses(list(log_entries(run / LOG))))
+    lines = list(findings_of_losses(list(log_entries(run / LOG))))
     names = {f"valid-{number}": corpus for number, corpus in enumerate(config.data.valid)}
     corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
     if not any(pairs for _, pairs in corpora):
@@ -53,17 +54,17 @@ def examine_run(run: Path) -> list[str]:
     for corpus, pairs in corpora:
         languages = corpus.direction if len(translator.directions) > 1 else (None, None)
         if pairs:
-            some = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
-            lines += said_by_perplexities(translator, some, *languages)
-    if not any(line.endswith(tuple(ADVICE.values())) for line in lines):
+            sample = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
+            lines += findings_of_perplexities(translator, sample, *languages)
+    if not {*lines} & {*ADVICE.values()}:
         lines.append("no fault was found")
     return lines
 
 
-def said_by_losses(log: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """What the losses of a run say."""
-    losses = [(each["loss"], each["step"]) for each in log if each.get("event") == "validation" and each.get("loss")]
-    trained = [each["loss"] for each in log if each.get("event") == "training" and each.get("loss")]
+def findings_of_losses(log: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The course of the losses in the log of a run, and its faults."""
+    losses = [(line["loss"], line["step"]) for line in log if line.get("event") == "validation" and line.get("loss")]
+    trained = [line["loss"] for line in log if line.get("event") == "training" and line.get("loss")]
     if len(losses) < 2 or not trained:
         yield "fewer than two validations: too short a run to see how it develops"
         return
@@ -72,23 +73,23 @@ def said_by_losses(log: Sequence[dict[str, Any]]) -> Iterator[str]:
         f"validation loss {losses[0][0]:.2f} at first, {best[0]:.2f} at best (update {best[1]:,}), {last[0]:.2f} at "
         "last"
     )
-    now, before = (some[-3:] for some in (trained, trained[: max(1, len(trained) * 2 // 3)]))
-    if last[0] > best[0] * (1 + OVERFITTED) and sum(now) / len(now) < sum(before) / len(before):
+    earlier = trained[: max(1, len(trained) * 2 // 3)]
+    if last[0] > best[0] * (1 + OVERFITTED) and fmean(trained[-3:]) < fmean(earlier[-3:]):
         yield ADVICE["overfitted"]
     elif last == best:
         yield ADVICE["improving"]
 
 
-def said_by_perplexities(
+def findings_of_perplexities(
     translator: Translator, pairs: Sequence[Pair], source: str | None, target: str | None
 ) -> Iterator[str]:
-    """What the probabilities of targets say, with their own sources and with those of other pairs."""
+    """The perplexity of targets with their own sources and with the sources of other pairs, and its faults."""
     half = max(1, len(pairs) // 2)
-    turned = [
-        replace(pair, source=other.source) for pair, other in zip(pairs, [*pairs[half:], *pairs[:half]], strict=True)
-    ]
+    others = [*pairs[half:], *pairs[:half]]
+    mismatched = [replace(pair, source=other.source) for pair, other in zip(pairs, others, strict=True)]
     own, other = (
-        perplexity(score_pairs(translator, some, source_lang=source, target_lang=target)) for some in (pairs, turned)
+        perplexity(score_pairs(translator, scored, source_lang=source, target_lang=target))
+        for scored in (pairs, mismatched)
     )
     targets = counted(len(pairs), "validation target")
     yield f"perplexity of {targets}: {own:.1f} with its source, {other:.1f} with another one"

@@ -95,7 +95,9 @@ def _refusal(scores: BeforeAfter | None, parent: str) -> str:
     if scores is None or scores.new is None:
         return f"the model could not be compared with {parent}, and nothing was written"
     figures = "; ".join(scores.lines())
-    after, before = (Validation(0.0, each._asdict()).score("bleu") for each in (scores.new.after, scores.new.before))
+    after, before = (
+        Validation(0.0, measured._asdict()).score("bleu") for measured in (scores.new.after, scores.new.before)
+    )
     kept = f"{parent} stays as it is, and nothing was written. {figures}"
     if not scores.share or after <= before:
         return f"what was learned does not make translations of held-out pairs better: {kept}"

@@ -120,9 +120,11 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     if not chosen:
         _choose(run, task, parent)
     with run.interruptible():
-        translators = [load_translator(each, run.device, threads=torch.get_num_threads()) for each in (parent, best)]
+        translators = [
+            load_translator(folder, run.device, threads=torch.get_num_threads()) for folder in (parent, best)
+        ]
         new, general = (
-            Change(sum(map(len, text.values())), *(_scores(each, text, config) for each in translators))
+            Change(sum(map(len, text.values())), *(_scores(translator, text, config) for translator in translators))
             if any(text.values())
             else None
             for text in (_unseen(config, task), _general(run.folder))

@@ -86,7 +86,7 @@ class ValidSet:
         )
         translator.knows_placeholders = self.config.augmentation.placeholders > 0
         translations = translator.translate([pair.source for pair in self.chosen], beam_size=1)
-        outputs, references = [each.text for each in translations], [pair.target for pair in self.chosen]
+        outputs, references = [translation.text for translation in translations], [pair.target for pair in self.chosen]
         figures = {
             "bleu": corpus_bleu(outputs, references, tokenize=self.tokenize).score,
             "chrf": corpus_chrf(outputs, references).score,
