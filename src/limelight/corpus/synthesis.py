@@ -209,7 +209,7 @@ def _settings(job: Job, translator: Translator) -> dict[str, Any]:
     """Everything that the corpus depends on except model and text, as plain values."""
     return {
         "writes": job.writes,
-        "sides": [part.side for part in job.parts],
+        "parts": [[*part.files, part.side, *part.languages] for part in job.parts],
         "direction": str(job.direction or ""),
         "search": search_settings(translator.config, job.options).to_dict(),
         "device": translator.device.type,

@@ -145,6 +145,25 @@ def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Pa
     made(job)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (Part(("a.tsv",), "source", ("#1", "#2")), Part(("a.tsv",), "source", ("#3", "#2"))),
+        (Part(("a.en", "a.de"), "source"), Part(("a.de", "a.en"), "source")),
+    ],
+)
+def test_other_columns_and_files_in_another_order_are_refused(
+    first: Part, second: Part, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, content in (("a.tsv", "one\ttwo\tthree\n"), ("a.en", "one\n"), ("a.de", "two\n")):
+        Path(name).write_text(content)
+    job = Job((first,), Path("out.tsv"), "target")
+    made(job)
+    with pytest.raises(UserError, match=r"made with other settings: parts is \[\['a\."):
+        made(replace(job, parts=(second,)))
+
+
 def test_a_corpus_of_somebody_else_is_not_overwritten(text: Path, tmp_path: Path) -> None:
     (tmp_path / "out.tsv").write_text("mine\tmeins\n")
     with pytest.raises(UserError, match=r"out\.tsv: exists already; give -o another name"):
