@@ -52,7 +52,6 @@ PROCESS_SETTINGS = {
     *("os.putenv", "os.chdir", "os.umask", "set_start_method", "setrecursionlimit", "setlocale", "basicConfig"),
 }
 OWNERS = {
-    "limelight.serving.server",
     *("limelight.child", "limelight.memory", "limelight.signals", "limelight.decoding.ahead"),
     *("limelight.cli.models", "limelight.cli.serve", "limelight.cli.train"),
     *("limelight.corpus.pool", "limelight.corpus.worker", "limelight.corpus.preloaded"),

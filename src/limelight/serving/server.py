@@ -4,8 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -106,13 +105,15 @@ class TimedProtocol(HttpToolsProtocol):
             self._timer = None
 
 
-class QuietServer(uvicorn.Server):
-    """A server that leaves signals to its owner."""
+class DrainingServer(uvicorn.Server):
+    """A server whose owner is told of SIGTERM and SIGINT."""
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Nothing is captured."""
-        yield
+    stop: Callable[[], object]
+    """Called at a signal."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Handle a signal."""
+        self.stop()
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -132,7 +133,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
+def web_server(service: Service, app: Any, *, proxies: str = "") -> DrainingServer:
     """The web server, which is not running yet; `proxies` as in `serve`."""
     logging.getLogger("uvicorn.error").handlers = [ForeignLog(service.log, "server")]
     logging.getLogger("uvicorn.error").propagate = False
@@ -152,7 +153,7 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> QuietServer:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(CLOSING_SECONDS),
     )
-    server = QuietServer(config)
+    server = DrainingServer(config)
     connections = server.server_state.connections  # and not the server, which would keep the application with it
     service.connections = lambda: len(connections)
     return server
@@ -215,13 +216,9 @@ async def run_service(plan: Plan, log: Log | None = None) -> None:
         log("reload")
         tasks.update(asyncio.create_task(load_again(model)) for model in catalog.models)
 
-    def handle(number: int, _frame: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(reload if signal.Signals(number).name == "SIGHUP" else stop)
-
-    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-        if hasattr(signal, name):  # Windows has no SIGHUP
-            signal.signal(getattr(signal, name), handle)
+    server.stop = partial(loop.call_soon_threadsafe, stop)
+    if hasattr(signal, "SIGHUP"):  # Windows has none
+        loop.add_signal_handler(signal.SIGHUP, reload)
     host, port = listening.getsockname()[:2]
     log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
     try:
