@@ -37,15 +37,20 @@ _KERNELS = "64"
 _SPINS = "3000"
 
 
+def set_environment() -> None:
+    """Few compiled kernels and short spins of waiting threads, in this process if torch has not been imported yet, and
+    in its children."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
+    os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
+
+
 def hold_memory_for_work() -> bool:
-    """Keep freed memory (glibc only; returns whether it does), few compiled kernels (if none was used yet), and short
-    spins of waiting threads (if torch has not been imported yet).
+    """Keep freed memory (glibc only; returns whether it does), and `set_environment`.
 
     For processes that exist to train or translate. The library never does this by itself: the settings affect the whole
     process, which may belong to another program.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
-    os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
+    set_environment()
     if platform.libc_ver()[0] != "glibc":
         return False
     mallopt = ctypes.CDLL(None).mallopt

@@ -59,6 +59,20 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
         assert limelight("keys", *file, *words).code == 2
 
 
+def test_engines_inherit_the_bound_of_spinning(limelight: Limelight, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch reads it when it is imported, and the process of an engine does so before anything else."""
+
+    async def run_service(*_: object) -> None:
+        print(os.environ["GOMP_SPINCOUNT"])
+
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.setattr("limelight.cli.serve.ignore_hangup", lambda: None)
+    monkeypatch.setattr("limelight.cli.serve.named_models", lambda words: {})
+    monkeypatch.setattr("limelight.serving.logs.log_warnings", lambda log: None)
+    monkeypatch.setattr("limelight.serving.server.run_service", run_service)
+    assert limelight("serve").out == "3000\n"
+
+
 @contextmanager
 def served(*words: str) -> Iterator[tuple[str, Forked]]:
     """A service in a process of its own, once it is ready."""

@@ -18,7 +18,7 @@ from limelight.cli.arguments import argument, flag, option, refuse
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError, shown
-from limelight.memory import rare_collections
+from limelight.memory import rare_collections, set_environment
 from limelight.serving.limits import Limits
 from limelight.signals import ignore_hangup
 from limelight.storage.layout import DEFAULT, bundled_models
@@ -83,6 +83,7 @@ def serve(
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
     ignore_hangup()  # a reload that is asked for before there is anything to reload
+    set_environment()  # of the engines
     models = named_models(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from limelight.child import Channel, ChildEndedError
@@ -77,7 +77,7 @@ class Link:
     """An engine. It begins to load when the link is made, and reports `loaded`."""
 
     def __init__(self, loading: Loading, heard: ReportCallback) -> None:
-        self._channel = Channel(f"{__package__}.worker:work", asdict(loading))
+        self._channel = Channel(f"{__package__}.worker:work", loading)
         self.pid = self._channel.process.pid
         self._heard, self._reason = heard, ""
         self._sending = ThreadPoolExecutor(1, "tasks")  # the pipe may be full

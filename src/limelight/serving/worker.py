@@ -107,7 +107,7 @@ def description(translator: Translator, *, pivot: bool = True, snapshots: int = 
     }
 
 
-def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
+def work(inbox: Inbox, send: Send, loading: Loading) -> None:
     """In the process of an engine: serve one model until the service says that it is to end."""
 
     def report(report: Report) -> None:
@@ -115,12 +115,12 @@ def work(inbox: Inbox, send: Send, loading: dict[str, Any]) -> None:
 
     hold_memory_for_work()
     sys.setswitchinterval(SWITCH)
-    log, settings = Log(), Loading(**loading)
+    log = Log()
     log_warnings(log)
-    if settings.device in (None, "auto", "cpu"):
+    if loading.device in (None, "auto", "cpu"):
         compile_aside(lambda message: log("compiling", message=message))
     try:
-        engine = load_engine(settings, report)
+        engine = load_engine(loading, report)
         with rare_collections():
             engine.run(inbox)
     except Exception as error:
