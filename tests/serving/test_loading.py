@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -145,5 +144,5 @@ def test_why_a_model_is_not_loaded_is_said_whatever_its_folder_is_called(monkeyp
     monkeypatch.setattr(worker, "load_engine", fail)
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
     sent = list[bytes]()
-    worker.work(Inbox(), lambda header: sent.append(to_json(header)), asdict(Loading("run")))
+    worker.work(Inbox(), lambda header: sent.append(to_json(header)), Loading("run"))
     assert b"run?: no model" in sent[0]
