@@ -2,6 +2,7 @@
 
 import random
 import re
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from pydantic_core import from_json, to_json
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.pipelines.translator import Translator
-from limelight.serving.engine import TranslationEngine, TranslationLane
+from limelight.serving.engine import Engine, TranslationEngine, TranslationLane
 from limelight.serving.links import PING, Report, Task
 from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
@@ -120,6 +121,30 @@ def test_a_fault_in_the_thread_of_long_tasks_ends_the_engine(monkeypatch: pytest
     with pytest.raises(ZeroDivisionError):
         TranslationEngine(translator(table(1)), heard).run(inbox)
     assert [report.kind for report in reports] == ["pong"]
+
+
+def test_a_fault_in_what_a_stream_shows_ends_it_alone(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def show(self: TranslationLane, request: Any) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(TranslationLane, "_show", show)
+    tasks = [Task(1, "translate", ["dab"], stream=True), Task(2, "translate", ["dab"])]
+    kinds = {report.id: report.kind for report in reversed(worked(translator(table(seed)), tasks))}
+    assert kinds == {1: "failed", 2: "done"}
+
+
+def test_a_canceled_explanation_that_waits_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, gate = list[str](), threading.Event()
+
+    def answer(kind: str, one: Translator, text: str, options: Any) -> str:
+        begun.append(text)
+        return text if gate.wait(60) else ""
+
+    monkeypatch.setattr("limelight.serving.engine.answer", answer)
+    monkeypatch.setattr(TranslationLane, "done", lambda *given: gate.set() or Engine.done(*given))
+    tasks = [Task(number, "explain", [f"text {number}"]) for number in (1, 2, 3)]
+    worked(translator(table(1)), [*tasks, Task(2, "cancel"), Task(4, "detect", ["dab"])])
+    assert begun == ["text 1", "text 3"]
 
 
 def test_loops_are_used_once_they_are_compiled(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ An engine takes tasks from an inbox and sends reports. Texts of several requests
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -176,7 +176,7 @@ class TranslationLane(Engine):
         ended = self._scheduler.step()
         for request in list(self._requests.values()):
             if request.task.stream:
-                self._show(request)
+                self.guarded(request.task.id, self._show, request)
         for job_ended in ended:
             self.guarded(job_ended.number, self._ended, job_ended)
 
@@ -277,16 +277,20 @@ class TranslationEngine(TranslationLane):
         super().__init__(translator, send, detector, memory)
         self._long, self._snapshots = TranslationLane(translator, send, detector, memory), snapshots
         self._explaining = ThreadPoolExecutor(1, "explanations")
+        self._explanations: dict[int, Future[None]] = {}
         self._fault: Exception | None = None
         """Why the work on long tasks has ended."""
 
     def run(self, inbox: Inbox) -> None:
         """See `Engine.run`."""
         self.inbox = inbox
-        with self._explaining, eval_mode(self._translator.searched):
+        with eval_mode(self._translator.searched):
             threading.Thread(target=self._work_long, args=(torch.get_num_threads(),), daemon=True).start()
-            super().run(inbox)
-            self._long.give(None)
+            try:
+                super().run(inbox)
+            finally:
+                self._long.give(None)
+                self._explaining.shutdown(wait=False, cancel_futures=True)
         if self._fault is not None:
             raise self._fault
 
@@ -295,7 +299,9 @@ class TranslationEngine(TranslationLane):
 
     def take(self, task: Task) -> None:
         if task.kind in ANSWERS or task.kind == "snapshots":
-            self._explaining.submit(self.guarded, task.id, self._explain, task)
+            future = self._explaining.submit(self.guarded, task.id, self._explain, task)
+            self._explanations[task.id] = future
+            future.add_done_callback(lambda _: self._explanations.pop(task.id, None))
         elif task.is_long:
             self._long.give(task)
         else:
@@ -303,6 +309,8 @@ class TranslationEngine(TranslationLane):
 
     def cancel(self, task: int) -> None:
         super().cancel(task)
+        if (explanation := self._explanations.get(task)) is not None:
+            explanation.cancel()  # unless it has begun
         self._long.give(Task(task, "cancel"))
 
     def _work_long(self, threads: int) -> None:
