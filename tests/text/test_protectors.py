@@ -2,9 +2,9 @@
 
 import pytest
 
-from limelight.formats.unit import Code, code_protector, make_unit
-from limelight.text.marking import FIRST_CODE, TERM_BEGIN, placeholder
-from limelight.text.protectors import DEFAULT, PROTECTORS, Protector, find_spans, pattern
+from limelight.formats.unit import Code, make_unit
+from limelight.text.marking import FIRST_CODE, TERM_BEGIN, Protector, placeholder
+from limelight.text.protectors import DEFAULT, PROTECTORS, codes, find_spans, pattern
 
 
 def found(text: str, *protectors: Protector) -> list[str]:
@@ -126,9 +126,14 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
     opened, closed, alone = Code("[", "open", "a"), Code("](x)", "close", "a"), Code("<br>")
     parts = [opened, "https://a.org/b", closed, "{x ", opened, "y", closed, "}", alone, "key", opened, "y z", closed]
     unit = make_unit(parts, lambda new: [], 1)
-    protectors = [code_protector(unit.codes), *DEFAULT, pattern("k[^ ]+"), pattern(r"\{x [^ ]+\}")]
+    protectors = [
+        codes([(code.role, code.name) for code in unit.codes]),
+        *DEFAULT,
+        pattern("k[^ ]+"),
+        pattern(r"\{x [^ ]+\}"),
+    ]
     spans = [unit.text[span.begin : span.end] for span in find_spans(unit.text, protectors)]
-    codes = [chr(FIRST_CODE + number) for number in range(7)]
+    marks = [chr(FIRST_CODE + number) for number in range(7)]
     assert spans == [
-        codes[0], "https://a.org/b", codes[1], f"{{x {codes[2]}y{codes[3]}}}", codes[4], codes[5], codes[6]
+        marks[0], "https://a.org/b", marks[1], f"{{x {marks[2]}y{marks[3]}}}", marks[4], marks[5], marks[6]
     ]  # fmt: skip

@@ -16,8 +16,7 @@ from limelight.formats.registry import BOTH_SIDES, suffix_of
 from limelight.formats.unit import Options, Unit
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import CODES
-from limelight.text.protectors import Role
+from limelight.text.marking import CODES, Role
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Role, Splice, Unit, has_words, make_unit, parts_of
+from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 from limelight.formats.xml import Element, escape_xml, parse_xml
+from limelight.text.marking import Role
 
 PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 """Names of the parts of a file that have paragraphs."""

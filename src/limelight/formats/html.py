@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from limelight.formats.unit import (
     Code,
-    Role,
     Splice,
     Unit,
     has_words,
@@ -24,6 +23,7 @@ from limelight.formats.unit import (
     with_first,
 )
 from limelight.formats.xml import Element, escape_xml, parse_xml
+from limelight.text.marking import Role
 
 INLINE = frozenset(
     re.findall(

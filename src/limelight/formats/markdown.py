@@ -1,6 +1,6 @@
 """Units of Markdown: headings, paragraphs, list items, table cells. Inline markup becomes codes and is unchanged.
 
-markdown-it parses the text. Its inline tokens have no positions, so its rules are wrapped, and record them.
+markdown-it parses the text. Its inline tokens have no positions, so its rules are wrapped, and add them.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 from limelight.formats.html import VOID, html_units, scan_tags
-from limelight.formats.unit import Code, Role, Splice, Unit, has_words, make_unit, parts_of
+from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
+from limelight.text.marking import Found
 
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
@@ -103,7 +104,7 @@ class _Block:
                 label = opened.pop() if markup.role == "close" else 0
                 if raw in ("]", "][]"):  # the text is also the name of the address, which stays
                     raw = f"][{self._raw(label, markup.begin)}]"
-            yield Code(raw, markup.role, markup.name)
+            yield Code(raw, markup.role, markup.name or "code")
         yield from self._text_parts(position, len(self.source))
 
     def _text_parts(self, begin: int, end: int) -> Iterator[str | Code]:
@@ -157,16 +158,6 @@ class _Block:
         return structure(self.source, self._environment)
 
 
-class Markup(NamedTuple):
-    """Markup at a position of a text."""
-
-    begin: int
-    end: int
-    role: Role = "alone"
-    name: str = "code"
-    """Equal for both parts of a pair; begins with the kind: `em`, `link`."""
-
-
 def structure(text: str, environment: Mapping[str, Any]) -> Counter[str]:
     """The tags of a text, each with the tags around it and its addresses, without the text."""
 
@@ -179,27 +170,26 @@ def structure(text: str, environment: Mapping[str, Any]) -> Counter[str]:
                 yield " > ".join((*around, own))
                 around = (*around, own) if token.nesting > 0 else around
 
-    return Counter(walk(_parsed(text, {**environment, "places": []}), ()))
+    return Counter(walk(_parsed(text, environment), ()))
 
 
-def find_markup(text: str, environment: Mapping[str, Any]) -> list[Markup]:
-    """The markup of a paragraph in order; between them is text.
+def find_markup(text: str, environment: Mapping[str, Any]) -> list[Found]:
+    """The markup of a paragraph in order; between them is text. Both parts of a pair have the same name, which begins
+    with the kind: `em`, `link`.
 
     Args:
         environment: what markdown-it found in the document: the addresses of references.
     """
-    recorder = {**environment, "places": []}
-    _parsed(text, recorder)
     spans, last = list[tuple[int, int, str]](), 0
-    for begin, end, name, token in sorted(recorder["places"], key=lambda record: record[:2]):
-        kind = name or token.type  # of emphasis it is known only now
+    tokens = (token for token in _parsed(text, environment) if token.meta)
+    for begin, end, kind in sorted((*token.meta["span"], token.meta["kind"] or token.type) for token in tokens):
         if kind not in ("text", "softbreak") and begin >= last:
             spans.append((begin - (kind == "strong_open"), end + (kind == "strong_close"), kind))
             last = spans[-1][1]
     return list(_named(text, spans))
 
 
-def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Markup]:
+def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Found]:
     """The markup with roles and the names of pairs."""
     ends, opened = dict[str, int](), list[str]()
     tags = {begin: _tag(text, begin, end, ends) for begin, end, kind in reversed(spans) if kind == "html_inline"}
@@ -208,32 +198,33 @@ def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Markup]:
         if kind == "html_inline":
             yield tags[begin]
         elif kind == "hardbreak":
-            yield Markup(begin, end, "break", "br")
+            yield Found(begin, end, "break", "br")
         elif side == "open":
             opened.append(f"{name}{begin}")
-            yield Markup(begin, end, "open", opened[-1])
+            yield Found(begin, end, "open", opened[-1])
         elif side == "close" and opened:
-            yield Markup(begin, end, "close", opened.pop())
+            yield Found(begin, end, "close", opened.pop())
         else:
-            yield Markup(begin, end)
+            yield Found(begin, end)
 
 
-def _tag(text: str, begin: int, end: int, ends: dict[str, int]) -> Markup:
+def _tag(text: str, begin: int, end: int, ends: dict[str, int]) -> Found:
     """A tag of HTML, or all of its element if that is not translated. `ends` are the ends of the next closing tags by
     name; a closing tag is added to them."""
     tag = next(scan_tags(text[begin:end], html=True), None)
     if tag is not None and tag.name == "br":
-        return Markup(begin, end, "break", "br")
+        return Found(begin, end, "break", "br")
     if tag is None or tag.kind not in ("open", "close") or tag.name in VOID:
-        return Markup(begin, end)
+        return Found(begin, end)
     if tag.kind == "open" and tag.is_opaque:
-        return Markup(begin, ends.get(tag.name, end))
+        return Found(begin, ends.get(tag.name, end))
     if tag.kind == "close":
         ends[tag.name] = end
-    return Markup(begin, end, "close" if tag.kind == "close" else "open", f"<{tag.name}")
+    return Found(begin, end, "close" if tag.kind == "close" else "open", f"<{tag.name}")
 
 
-def _parsed(text: str, environment: dict[str, Any]) -> list[Any]:
+def _parsed(text: str, environment: Mapping[str, Any]) -> list[Any]:
+    """The tokens of a text. Tokens of markup have their positions."""
     tokens = list[Any]()
     _parser().inline.parse(text, _parser(), environment, tokens)
     return tokens
@@ -241,7 +232,7 @@ def _parsed(text: str, environment: dict[str, Any]) -> list[Any]:
 
 @cache
 def _parser() -> Any:
-    """markdown-it with rules that record the positions of their tokens in the environment."""
+    """markdown-it with rules that add the positions of their tokens."""
     from markdown_it import MarkdownIt
     from markdown_it import rules_inline as rules
 
@@ -251,42 +242,46 @@ def _parser() -> Any:
     ruler.at("link", _link)
     ruler.at("image", _image)
     for name, rule in (("emphasis", rules.emphasis.tokenize), ("strikethrough", rules.strikethrough.tokenize)):
-        ruler.at(name, _recorded(rule, _record_signs))
+        ruler.at(name, _located(rule, _locate_signs))
     kept = {"backticks": rules.backtick, "autolink": rules.autolink, "html_inline": rules.html_inline}
     for name, rule in (kept | {"newline": rules.newline, "escape": rules.escape, "entity": rules.entity}).items():
-        ruler.at(name, _recorded(rule, _record))
+        ruler.at(name, _located(rule, _locate))
     return parser
 
 
 Rule = Callable[[Any, bool], bool]
 
 
-def _recorded(rule: Rule, record: Callable[[Any, int, int], None]) -> Rule:
+def _located(rule: Rule, locate: Callable[[Any, int, int], None]) -> Rule:
     def run(state: Any, silent: bool) -> bool:
         begin, tokens = state.pos, len(state.tokens)
         done = rule(state, silent)
         if done and not silent and len(state.tokens) > tokens:
-            record(state, begin, tokens)
+            locate(state, begin, tokens)
         return done
 
     return run
 
 
-def _record(state: Any, begin: int, _tokens: int) -> None:
-    """Record all text of a rule as markup, with the spaces before the end of a line."""
-    kind = state.tokens[-1].type
-    if kind == "hardbreak":
+def _mark(token: Any, begin: int, end: int, kind: str = "") -> None:
+    """Set the position of a token, and its kind, by default its type, which emphasis gets only at the end."""
+    token.meta = {"span": (begin, end), "kind": kind}
+
+
+def _locate(state: Any, begin: int, _tokens: int) -> None:
+    """All text of a rule is markup, with the spaces before the end of a line."""
+    token = state.tokens[-1]
+    if token.type == "hardbreak":
         begin = len(state.src[:begin].rstrip(" "))
-    kept = kind if kind in ("hardbreak", "softbreak", "html_inline") else "code"
-    state.env["places"].append((begin, state.pos, kept, None))
+    _mark(token, begin, state.pos, "code" if token.type == "link_close" else "")
 
 
-def _record_signs(state: Any, begin: int, tokens: int) -> None:
-    """Record each sign of emphasis with its token, whose kind is known when the whole text is parsed."""
+def _locate_signs(state: Any, begin: int, tokens: int) -> None:
+    """Every sign of emphasis is markup."""
     position = state.pos
     for token in reversed(state.tokens[tokens:]):
         if position > begin:
-            state.env["places"].append((position - len(token.content), position, "", token))
+            _mark(token, position - len(token.content), position)
             position -= len(token.content)
 
 
@@ -303,11 +298,13 @@ def _link(state: Any, silent: bool, opened: str = "[") -> bool:
         return False
     if not silent:
         closed = state.md.helpers.parseLinkLabel(state, label - 1, True)
+        first = next(token for token in state.tokens[tokens:] if token.type == "link_open")
+        first.attrs["opened"] = opened
         if state.src.startswith("![", label) or not has_words(state.src[label:closed]):  # an image with an address
-            state.env["places"].append((begin, state.pos, "code", None))
+            _mark(first, begin, state.pos, "code")
         else:
-            state.env["places"] += [(begin, label, "link_open", None), (closed, state.pos, "link_close", None)]
-        next(token for token in state.tokens[tokens:] if token.type == "link_open").attrs["opened"] = opened
+            _mark(first, begin, label)
+            _mark(state.tokens[-1], closed, state.pos)
     return True
 
 
@@ -322,11 +319,10 @@ def _dialect(state: Any, silent: bool) -> bool:
     if match is None:
         return False
     if not silent:
-        group = match.lastindex
-        state.push("code_inline", "code", 0).content = match[group - 1] if group else match[0]
-        spans = [(*match.span(group - 1), "mark_open"), (*match.span(group), "mark_close")] if group else [
-            (*match.span(), "code")
-        ]  # fmt: skip
-        state.env["places"] += [(*span, None) for span in spans]
+        last = match.lastindex
+        for kind, group in (("mark_open", last - 1), ("mark_close", last)) if last else (("code", 0),):
+            token = state.push(kind, "", 0)
+            token.content = match[group]
+            _mark(token, *match.span(group))
     state.pos = match.end()
     return True

@@ -4,7 +4,7 @@ Parsers find units and the characters that their translations replace. The rest 
 serialized from a parsed form.
 
 Markup inside a unit is represented by codes: each code is one private-use character (U+F1000 and up) of its text.
-`code_protector` finds these characters, so that codes are protected spans of a translation.
+A protector (`text/protectors.py`) finds these characters, so that codes are protected spans of a translation.
 """
 
 from __future__ import annotations
@@ -14,21 +14,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE
-
-if TYPE_CHECKING:
-    from limelight.text.protectors import Found, Protector
+from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE, Role
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
 _SPLIT = re.compile(f"({CODES.pattern})")
-
-
-Role = Literal["alone", "open", "close", "sequential", "break", "space"]
-"""What a code is, see `text/protectors.py`."""
 
 
 class Options(NamedTuple):
@@ -154,20 +147,6 @@ def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = st
 def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> str:
     """A translation as written to the file: its text escaped, its codes as in the source."""
     return "".join(part if isinstance(part, str) else part.raw for part in parts_of(text, codes, escape))
-
-
-def code_protector(codes: Sequence[Code]) -> Protector:
-    """The protector that finds the codes of a unit."""
-    from limelight.text.protectors import CODES as NAME  # a process that only reads documents should not wait for it
-    from limelight.text.protectors import Found, Protector
-
-    def find(text: str) -> Iterator[Found]:
-        for match in CODES.finditer(text):
-            number = ord(match[0]) - FIRST_CODE
-            if number < len(codes):
-                yield Found(*match.span(), codes[number].role, codes[number].name)
-
-    return Protector(NAME, find)
 
 
 def has_words(text: str) -> bool:

@@ -17,7 +17,8 @@ from xml.parsers import expat
 from limelight.errors import UserError, shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
-from limelight.formats.unit import Code, FormatError, Role
+from limelight.formats.unit import Code, FormatError
+from limelight.text.marking import Role
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""

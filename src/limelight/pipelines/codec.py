@@ -38,8 +38,8 @@ from limelight.text.detection import LanguageDetector
 from limelight.text.judge import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE
 from limelight.text.languages import normal_code
-from limelight.text.marking import MARK, without_marks
-from limelight.text.protectors import Protector, numbers, unheld
+from limelight.text.marking import MARK, Protector, without_marks
+from limelight.text.protectors import numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, UNKNOWN, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked, knows_marks

@@ -18,7 +18,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from limelight.decoding.request import Hypothesis, Request
 from limelight.formats.unit import Unit
-from limelight.text.protectors import Role
+from limelight.text.marking import Role
 
 BLANK = "the text is blank: there is nothing to attend to; give a sentence"
 """The error of explanations and maps."""

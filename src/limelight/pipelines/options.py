@@ -15,7 +15,8 @@ from limelight.formats.translation_memory import TranslationMemory
 from limelight.pipelines.phrases import WIDTH
 from limelight.text.glossary import Glossary
 from limelight.text.languages import normal_code
-from limelight.text.protectors import DEFAULT, Protector, pattern
+from limelight.text.marking import Protector
+from limelight.text.protectors import DEFAULT, pattern
 
 
 class TextOptions(SearchOptions, total=False):

@@ -13,7 +13,7 @@ from itertools import islice
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.formats.translation_memory import MemoryMatch
-from limelight.formats.unit import Code, Unit, code_protector, rewritten, with_codes
+from limelight.formats.unit import Unit, rewritten, with_codes
 from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, names_of, other_language, unchanged, unsearched
 from limelight.pipelines.job import Job, Steps, Text
 from limelight.pipelines.options import Options
@@ -21,9 +21,9 @@ from limelight.pipelines.sentence import Sentence, Translations, with_spans
 from limelight.pipelines.translation import Translation, joined
 from limelight.text.escapes import escaped, unescaped
 from limelight.text.glossary import whole_term, with_terms
-from limelight.text.marking import has_marks
+from limelight.text.marking import Protector, has_marks
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
-from limelight.text.protectors import DEFAULT, Protector, outside
+from limelight.text.protectors import DEFAULT, codes, outside
 from limelight.text.sentences import MAX_TOKENS
 
 UNFINISHED = "\0"
@@ -92,8 +92,8 @@ class _Work:
         self.result: Translation
         self._other, self._quotes = "", ""
         require_text(text.text, f"text {text.number}")
-        codes = (code_protector([Code("", *code) for code in text.codes]),) if text.codes else ()
-        spans = (*codes, *(DEFAULT if options.protectors is None else options.protectors))
+        kept = (codes(text.codes),) if text.codes else ()
+        spans = (*kept, *(DEFAULT if options.protectors is None else options.protectors))
         bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
         self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
         if options.checks(self._direction) and options.detected:
@@ -107,7 +107,7 @@ class _Work:
         elif match is not None:
             self.result = replace(reused(text.text, match, self._direction), source_lang_confidence=self._sure)
         else:
-            self._plan = self._planned(() if text.prefix else (*codes, *self._protectors()))
+            self._plan = self._planned(() if text.prefix else (*kept, *self._protectors()))
 
     @property
     def size(self) -> int:

@@ -10,6 +10,8 @@ that inserts marks into untrusted text has to check for such characters first (`
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from typing import Literal, NamedTuple
 
 MARK_COUNT = 32
 MAX_PLACEHOLDERS = 30
@@ -31,6 +33,31 @@ ANNOTATION = re.compile(f"{TERM_BEGIN}[^{TERM_END}]*{TERM_END}")
 FIRST_CODE, LAST_CODE = 0xF1000, 0xFFFFD
 CODES = re.compile(f"[{chr(FIRST_CODE)}-{chr(LAST_CODE)}]")
 """Matches the character of a code in the text of a document, or the placeholder of a whole text."""
+
+
+Role = Literal["alone", "open", "close", "sequential", "break", "space"]
+"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
+have to keep their order; `break` for the end of a line (`<br>`), `{{else}}` or `|`, which no sentence crosses; `space`
+for white space (`&nbsp;`), which separates words; `alone` for all others."""
+
+
+class Found(NamedTuple):
+    """A span of a text."""
+
+    begin: int
+    end: int
+    role: Role = "alone"
+    name: str = ""
+    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
+    text: str = ""
+    """What the translation has instead, such as a number in the notation of its language; empty for the span itself."""
+
+
+class Protector(NamedTuple):
+    """Finds spans that a translation keeps; they may overlap the spans of other protectors."""
+
+    name: str
+    find: Callable[[str], Iterable[Found]]
 
 
 def placeholder(number: int) -> str:

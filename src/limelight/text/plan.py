@@ -19,12 +19,13 @@ from limelight.text.marking import (
     MARK,
     MAX_PLACEHOLDERS,
     PLACEHOLDER,
+    Protector,
     mark_number,
     placeholder,
     text_placeholder,
     without_marks,
 )
-from limelight.text.protectors import MESSAGE, Protector, find_spans
+from limelight.text.protectors import MESSAGE, find_spans
 from limelight.text.sentences import Fits, Sentences, split_sentences, with_no_breaks, with_short
 from limelight.text.spans import VALUE, Span, protect, restore
 from limelight.text.words import replaced

@@ -10,44 +10,19 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 from limelight.errors import UserError
 from limelight.text.checks import ADDRESS
 from limelight.text.kept_signs import find_signs, find_unheld
-from limelight.text.marking import MARK
+from limelight.text.marking import CODES, FIRST_CODE, MARK, Found, Protector, Role
 from limelight.text.numbers import carried_numbers
-
-Role = Literal["alone", "open", "close", "sequential", "break", "space"]
-"""`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `break` for the end of a line (`<br>`), `{{else}}` or `|`, which no sentence crosses; `space`
-for white space (`&nbsp;`), which separates words; `alone` for all others."""
-
-
-class Found(NamedTuple):
-    """A span of a text."""
-
-    begin: int
-    end: int
-    role: Role = "alone"
-    name: str = ""
-    """The name of a tag, or the first two characters of a comment or declaration. Empty for other spans."""
-    text: str = ""
-    """What the translation has instead, such as a number in the notation of its language; empty for the span itself."""
-
 
 Find = Callable[[str], Iterable[Found]]
 """Finds spans of a text."""
 
 
-class Protector(NamedTuple):
-    """Finds spans; they may overlap the spans of other protectors."""
-
-    name: str
-    find: Find
-
-
-CODES = "codes"
+OF_CODES = "codes"
 """The name of the protector of the codes of a unit (`formats/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
@@ -331,6 +306,18 @@ def pattern(expression: str) -> Protector:
         raise UserError(f"{expression!r} is not a valid regular expression: {error}") from None
 
 
+def codes(kinds: Sequence[tuple[Role, str]]) -> Protector:
+    """A protector for the codes of a unit (`formats/unit.py`), given the role and the name of each."""
+
+    def find(text: str) -> Iterator[Found]:
+        for match in CODES.finditer(text):
+            number = ord(match[0]) - FIRST_CODE
+            if number < len(kinds):
+                yield Found(*match.span(), *kinds[number])
+
+    return Protector(OF_CODES, find)
+
+
 def numbers(source: str, target: str, *, every: bool = False) -> Protector:
     """A protector for the numbers of a text, in the notation of the target language (`carried_numbers`)."""
 
@@ -378,7 +365,7 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     for protector in protectors:
         own = [] if is_plain and protector in DEFAULT else list(protector.find(text))
         candidates += own
-        codes += [span for span in own if protector.name == CODES and span.role != "alone"]
+        codes += [span for span in own if protector.name == OF_CODES and span.role != "alone"]
     candidates += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
     spans, begins = list[Found](), [code.begin for code in codes]
     for span in sorted(candidates, key=lambda span: (span.begin, -span.end)):

@@ -20,11 +20,14 @@ from limelight.text.marking import (
     LAST_CODE,
     MARK,
     PLACEHOLDER,
+    Found,
+    Protector,
+    Role,
     mark_number,
     placeholder,
     text_placeholder,
 )
-from limelight.text.protectors import SECTION, Found, Protector, Role, find_spans
+from limelight.text.protectors import SECTION, find_spans
 from limelight.text.words import is_unspaced, replaced
 
 VALUE = "value"
