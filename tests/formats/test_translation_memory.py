@@ -30,7 +30,6 @@ def test_the_same_text_has_its_last_translation_and_its_place(tmp_path: Path) ->
     assert found is not None
     assert (found.target, found.origin) == (PAIRS[2][1], f"{path}:3")
     assert memory.find("please restart the computer.") is None
-    assert len(memory) == 3
 
 
 def test_a_changed_file_is_indexed_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
@@ -39,7 +38,7 @@ def test_a_changed_file_is_indexed_again_and_an_unchanged_one_is_not(tmp_path: P
         open_memory(path, "en", "de", say=said.append).close()
     assert len(said) == 1
     written(path, PAIRS)
-    assert len(open_memory(path, "en", "de", say=said.append)) == 3
+    assert open_memory(path, "en", "de", say=said.append).find(PAIRS[2][0]) is not None
     assert len(said) == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["m.tsv", "m.tsv.en-de.index"]
 
@@ -92,7 +91,7 @@ def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:
     path = tmp_path / "m.tmx"
     path.write_text(TMX, encoding="utf-8")
     memories = open_memories(path, [("en", "de"), ("de", "en"), ("en", "fr")], lambda _: None)
-    assert len(memories.of("en", "fr")) == 0
+    assert memories.of("en", "fr").indexes == ()
     assert memories.of("en", "de").find("one cat") is not None
     with pytest.raises(UserError, match="no segment in both"):
         open_memories(path, [("en", "fr")], lambda _: None)

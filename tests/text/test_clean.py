@@ -78,7 +78,7 @@ def test_pairs_in_are_pairs_kept_and_dropped(sides: list[tuple[str, str]], dupli
 def test_pairs_that_are_left_out_are_listed_with_place_reason_and_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(LeftOutList.__init__.__globals__, "MAX_LEFT_OUT", 3)
+    monkeypatch.setattr(LeftOutList, "limit", 3)
     with LeftOutList(tmp_path / "run" / "left-out.tsv") as left_out:
         report = CleanReport(on_left_out=left_out.add)
         sides = [("a", ""), ("one", "eins"), ("two\twords\n", "two words"), ("b" * 700, "c"), ("d", ""), ("e", "")]

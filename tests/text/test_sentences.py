@@ -118,4 +118,10 @@ def test_no_break_spaces_come_back_between_the_same_words() -> None:
         with_no_breaks(source, "C:\\a \\data, 10 km, 20 %, 210 km")
         == "C:\\a\u00a0\\data, 10\u00a0km, 20\u202f%, 210 km"
     )
-    assert with_no_breaks("a" * 200_000, "b") == "b"  # minutes in quadratic time
+    assert with_no_breaks("10\u00a0km, (5\u00a0kg)", "10 km. 5 kg!") == "10\u00a0km. 5\u00a0kg!"
+
+
+@pytest.mark.parametrize("source", ["a" * 200_000, "".join(f"{number}\u00a0km, " for number in range(100_000))])
+def test_no_break_spaces_of_a_long_text_take_linear_time(source: str) -> None:
+    """It would be minutes in quadratic time."""
+    assert with_no_breaks(source, source.replace("\u00a0", " ")) == source

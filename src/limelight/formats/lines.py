@@ -59,11 +59,16 @@ def read_stream(stream: BufferedIOBase, name: str, on_bad_line: OnBadLine | None
     return without_bad(scan_lines(stream, name), on_bad_line)
 
 
-def without_bad(items: Iterable[Item | BadLine], on_bad_line: OnBadLine | None) -> Iterator[Item]:
+def without_bad(
+    items: Iterable[Item | BadLine], on_bad_line: OnBadLine | None, on_unused: OnBadLine | None = None
+) -> Iterator[Item]:
     """The items that can be read. Raises `UserError` for the first bad line unless there is an `on_bad_line`."""
     for item in items:
         if not isinstance(item, BadLine):
             yield item
+        elif item.unused:
+            if on_unused is not None:
+                on_unused(item)
         elif on_bad_line is None:
             raise UserError(str(item))
         else:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from limelight.errors import UserError, counted
-from limelight.formats.lines import OnBadLine, scan_moses
+from limelight.formats.lines import OnBadLine, scan_moses, without_bad
 from limelight.formats.opening import (
     BOTH_SIDES,
     COMPRESSIONS,
     PIPES,
     ROWS,
     XLIFF,
-    head_of,
     holds_both_sides,
     kind_of,
-    open_text,
     require_file,
     require_there,
     text_suffix,
@@ -44,6 +43,8 @@ _READERS: dict[str, Callable[..., Iterator[Segment | Pair | BadLine]]] = {
 }
 """Readers of files that hold both sides, by suffix."""
 
+HEAD_LINES = 100
+"""Lines from the beginning of a file that tell whether it names languages."""
 FURTHER_COLUMNS = (".tsv", ".jsonl", ".csv", ".json", *ROWS)
 """Suffixes of files that may have columns beside the texts."""
 
@@ -84,7 +85,7 @@ def read_pairs(
         names = " + ".join(map(str, paths))
         raise UserError(f"{names}: only one file of {', '.join(FURTHER_COLUMNS)} has columns to choose")
     if len(paths) == 2:
-        return _pairs(_two_files(*paths), on_bad_line, on_unused)
+        return without_bad(_two_files(*paths), on_bad_line, on_unused)
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(paths) != 1:
         count = counted(len(paths), "file")
@@ -98,22 +99,15 @@ def read_pairs(
         )
     segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
     languages = () if columns else (source, target)
-    return _pairs(pairs_of(segments, str(path), *languages), on_bad_line, on_unused)
+    return without_bad(pairs_of(segments, str(path), *languages), on_bad_line, on_unused)
 
 
 def names_languages(files: Sequence[str | Path]) -> bool:
-    """Whether the pairs read from these files depend on the `source` and `target` languages."""
+    """Whether the pairs read from these files depend on the `source` and `target` languages. Raises `UserError` for a
+    file that cannot be read."""
     kind = kind_of(files[0], alone=True) if len(files) == 1 else ""
-    if kind not in _READERS or kind in (".tsv", PIPES):
-        return False
-    if kind in ROWS:
-        from limelight.formats.columns import read_rows
-
-        return "source" not in next(read_rows(str(files[0])), {"source": ""})
-    if kind not in (".jsonl", ".json"):
-        return True
-    with open_text(files[0]) as stream:
-        return b'"source"' not in head_of(stream, Path(files[0]))
+    items = _READERS[kind](files[0]) if kind in _READERS else ()
+    return any(isinstance(item, Segment) for item in islice(items, HEAD_LINES))
 
 
 def _two_files(source: Path, target: Path) -> Iterator[Pair | BadLine]:
@@ -122,18 +116,3 @@ def _two_files(source: Path, target: Path) -> Iterator[Pair | BadLine]:
         if kind in BOTH_SIDES and kind == text_suffix(file):
             raise UserError(f"{file}: a {kind} file holds both sides: give it alone, not as one of two files")
     return scan_moses(source, target)
-
-
-def _pairs(
-    scanned: Iterator[Pair | BadLine], on_bad_line: OnBadLine | None, on_unused: OnBadLine | None
-) -> Iterator[Pair]:
-    for item in scanned:
-        if isinstance(item, Pair):
-            yield item
-        elif item.unused:
-            if on_unused is not None:
-                on_unused(item)
-        elif on_bad_line is None:
-            raise UserError(str(item))
-        else:
-            on_bad_line(item)

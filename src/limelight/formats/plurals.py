@@ -51,8 +51,9 @@ def forms_of_header(header: str) -> PluralForms | None:
         return None
     count = int(match[1])
     try:
-        numbers = [plural_form(match[2], number) for number in (1, 2, 5)]
-    except ValueError:
+        form = c2py(match[2])
+        numbers = [int(form(number)) for number in (1, 2, 5)]
+    except (ValueError, ArithmeticError):
         return None
     one = numbers[0] if numbers[0] < count and numbers[0] not in numbers[1:] else -1
     return PluralForms(count, one, f"{match[0]};")
@@ -63,11 +64,3 @@ def forms_of_language(language: str) -> PluralForms | None:
     code = language.lower().replace("_", "-").partition("@")[0]
     rule = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(normal_code(code.partition("-")[0]))
     return forms_of_header(rule) if rule else None
-
-
-def plural_form(expression: str, number: int) -> int:
-    """The value of a C expression for a number `n`. Raises `ValueError` for an invalid expression."""
-    try:
-        return int(c2py(expression)(number))
-    except ArithmeticError:
-        raise ValueError("a division by zero") from None

@@ -18,7 +18,7 @@ from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
 
 MAX_VARIANTS = 20
-"""Maximum number of texts of a segment in one language."""
+"""Texts of a segment in one language that are used."""
 MAX_LISTED = 20
 """Maximum number of languages that a message lists."""
 
@@ -57,109 +57,87 @@ def pairs_of(
     segments: Iterable[Segment | Pair | BadLine], file: str, source: str = "", target: str = ""
 ) -> Iterator[Pair | BadLine]:
     """The pairs of a file in two languages, without inline codes; if a language has several texts, all combinations.
-    A language that is not given is taken from the file.
+
+    Named languages match the languages of the file by `matches`. A language that is not named is taken from the first
+    segment with two languages.
 
     Raises `UserError` if the file has no text in one of the languages, or has a third language and none were named.
     """
-    choice = _Choice(source, target)
+    wanted, are_named = (source, target), bool(source and target)
+    seen, has_pair = dict[str, str](), False  # normalized tag -> as written in the file
     for segment in segments:
         if not isinstance(segment, Segment):
             yield segment
             continue
-        fault = choice.take_note(segment.variants)
-        if fault:
-            raise UserError(f"{file}:{segment.line}: {fault}")
-        yield from _pairs(segment, file, choice)
-    missing = choice.missing()
-    if missing:
-        raise UserError(f"{file}:1: {missing}")
-
-
-def _pairs(segment: Segment, file: str, choice: _Choice) -> Iterator[Pair | BadLine]:
-    named = f" (segment {shown(segment.name, 60)})" if segment.name else ""
-    sources, targets = choice.sides(segment.variants)
-    combinations = [(source, target) for source, target in product(sources, targets) if source is not target]
-    if segment.unused or not combinations:
-        yield BadLine(file, segment.line, (segment.unused or choice.lacking(sources, targets)) + named, unused=True)
-    elif max(len(sources), len(targets)) > MAX_VARIANTS:
-        yield BadLine(file, segment.line, f"more than {MAX_VARIANTS} texts in one language{named}")
-    else:
-        for source, target in combinations:
-            yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
-
-
-class _Choice:
-    """Chooses which texts of a file are source and target.
-
-    Named languages match the languages of the file by `matches`. A language that was not named is taken from the first
-    segment with two languages; a file with a third one is then refused.
-    """
-
-    def __init__(self, source: str, target: str) -> None:
-        self._wanted, self._all_named = (source, target), bool(source and target)
-        self._seen: dict[str, str] = {}  # normalized tag -> as written in the file
-        self._any = self._any_pair = False
-
-    def take_note(self, variants: Sequence[Variant]) -> str:
-        """Record the languages of a segment; returns their fault, or an empty text."""
-        languages = {tag(variant.language): variant.language for variant in variants if variant.language}
-        self._seen = languages | self._seen
-        codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
-        codes_of_file = codes if len(codes) > 1 else list(languages)
-        if len(codes_of_file) > 1 and not all(self._wanted):
-            source = self._wanted[0] or _opposite(codes_of_file, self._wanted[1])
-            self._wanted = source, self._wanted[1] or _opposite(codes_of_file, source)
-        self._any = self._any or bool(variants)
-        self._any_pair = self._any_pair or all(self.sides(variants))
-        is_known = all(any(matches(wanted, language) for wanted in self._wanted) for language in languages)
-        if self._all_named or is_known or not all(self._wanted):
-            return ""
-        remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
-        return f"the file has more than two languages: {self._listed()}; {remedy}"
-
-    def sides(self, variants: Sequence[Variant]) -> tuple[list[Variant], list[Variant]]:
-        """The source texts, and the target texts. Of a file that does not name both of its languages they are swapped
-        if that fits better."""
-        source, target = self._wanted
-        if len(variants) == 2 and not all(variant.language for variant in variants):
-            first, second = max((variants, variants[::-1]), key=self._fit)
-            return ([first], [second]) if self._fit((first, second)) >= 0 else ([], [])
-        sources = [variant for variant in variants if _is_in(variant, source, target)]
-        return sources, [variant for variant in variants if _is_in(variant, target, source)]
-
-    def _fit(self, sides: Sequence[Variant]) -> int:
-        """How many languages match; -1 if one does not."""
-        named = [
-            matches(wanted, side.language)
-            for wanted, side in zip(self._wanted, sides, strict=True)
-            if wanted and side.language
-        ]
-        return len(named) if all(named) else -1
-
-    def lacking(self, sources: Sequence[Variant], targets: Sequence[Variant]) -> str:
-        """Why a segment has no pair."""
-        names = [name for name, side in zip(self._wanted, (sources, targets), strict=True) if name and not side]
-        return f"no text in {' and '.join(names)}" if names else "text in one language only"
-
-    def missing(self) -> str:
-        """The message for a file that has segments, but none in both named languages."""
-        if not self._any or self._any_pair or not self._all_named:
-            return ""
-        return (
-            f"the file has no segment in both {' and '.join(self._wanted)}; its languages are: "
-            f"{self._listed() or 'not named'}. Name two of them: FROM-TO= before the file's name, or --source and "
-            "--target (to train), --from and --to (elsewhere)"
+        languages = {tag(variant.language): variant.language for variant in segment.variants}
+        seen = languages | seen
+        named = [language for language in languages if language]
+        wanted = wanted if all(wanted) else _completed(*wanted, named)
+        is_known = all(any(matches(side, language) for side in wanted) for language in named)
+        if all(wanted) and not (are_named or is_known):
+            remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
+            raise UserError(f"{file}:{segment.line}: the file has more than two languages: {_listed(seen)}; {remedy}")
+        sides = _sides(segment.variants, *wanted)
+        has_pair = has_pair or all(sides)
+        yield from _pairs(segment, file, wanted, sides)
+    if seen and are_named and not has_pair:
+        raise UserError(
+            f"{file}:1: the file has no segment in both {source} and {target}; its languages are: {_listed(seen)}. "
+            "Name two of them: FROM-TO= before the file's name, or --source and --target (to train), --from and --to "
+            "(elsewhere)"
         )
 
-    def _listed(self) -> str:
-        seen = sorted(shown(language, 30) for language in self._seen.values())
-        return ", ".join(seen[:MAX_LISTED]) + ", ..." * (len(seen) > MAX_LISTED)
+
+def _listed(seen: dict[str, str]) -> str:
+    listed = sorted(shown(language, 30) for language in seen.values() if language) or ["not named"]
+    return ", ".join(listed[:MAX_LISTED]) + ", ..." * (len(listed) > MAX_LISTED)
 
 
-def _is_in(variant: Variant, wanted: str, opposite: str) -> bool:
-    """Whether the language of a text matches `wanted` and is not exactly the language of the opposite side."""
-    is_opposite = tag(variant.language) == tag(opposite) != tag(wanted)
-    return bool(wanted) and matches(wanted, variant.language) and not is_opposite
+def _pairs(
+    segment: Segment, file: str, wanted: tuple[str, str], sides: tuple[list[Variant], list[Variant]]
+) -> Iterator[Pair | BadLine]:
+    combinations = [(source, target) for source, target in product(*sides) if source is not target]
+    if segment.unused or not combinations:
+        missing = [language for language, side in zip(wanted, sides, strict=True) if language and not side]
+        lacking = f"no text in {' and '.join(missing)}" if missing else "text in one language only"
+        named = f" (segment {shown(segment.name, 60)})" if segment.name else ""
+        yield BadLine(file, segment.line, (segment.unused or lacking) + named, unused=True)
+        return
+    for source, target in combinations:
+        yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
+
+
+def _completed(source: str, target: str, languages: Sequence[str]) -> tuple[str, str]:
+    """The languages of source and target, where those that are not named are languages of a segment, if it has two."""
+    codes = list(dict.fromkeys(map(normal_code, languages)))  # without regions if that suffices
+    languages = codes if len(codes) > 1 else languages
+    if len(languages) > 1:
+        source = source or _opposite(languages, target)
+        target = target or _opposite(languages, source)
+    return source, target
+
+
+def _sides(variants: Sequence[Variant], source: str, target: str) -> tuple[list[Variant], list[Variant]]:
+    """The source texts, and the target texts. Of a file that does not name both of its languages they are swapped if
+    that fits better."""
+    if len(variants) != 2 or all(variant.language for variant in variants):
+        return _texts_in(variants, source, target), _texts_in(variants, target, source)
+
+    def fit(sides: Sequence[Variant]) -> int:
+        """How many languages match; -1 if one does not."""
+        both = zip((source, target), sides, strict=True)
+        named = [matches(wanted, side.language) for wanted, side in both if wanted and side.language]
+        return len(named) if all(named) else -1
+
+    first, second = best = max((variants, variants[::-1]), key=fit)
+    return ([first], [second]) if fit(best) >= 0 else ([], [])
+
+
+def _texts_in(variants: Sequence[Variant], wanted: str, opposite: str) -> list[Variant]:
+    """Texts whose language matches `wanted` and is not exactly the language of the opposite side."""
+    is_exact = tag(opposite) != tag(wanted)
+    texts = [variant for variant in variants if wanted and matches(wanted, variant.language)]
+    return [text for text in texts if not (is_exact and tag(text.language) == tag(opposite))][:MAX_VARIANTS]
 
 
 def _opposite(languages: Sequence[str], language: str) -> str:

@@ -53,10 +53,6 @@ class TranslationMemory:
     def __init__(self, indexes: Iterable[Index]) -> None:
         self.indexes = tuple(indexes)
 
-    def __len__(self) -> int:
-        """The number of segments with different sources."""
-        return sum(index.total for index in self.indexes)
-
     def close(self) -> None:
         """Close the indexes; the memory cannot be used afterwards."""
         for index in self.indexes:
@@ -80,7 +76,7 @@ class Index:
     def __init__(self, path: Path, name: str) -> None:
         about = _read_about(path)
         self.path, self.name = path, name
-        self.source, self.target, self.total = about["source"], about["target"], int(about["segments"])
+        self.source, self.target = about["source"], about["target"]
         self._lock, self._database = Lock(), _opened(path)
 
     def close(self) -> None:
@@ -180,8 +176,8 @@ def _file_state(path: Path) -> str:
     return f"{state.st_size} bytes, {state.st_mtime_ns} ns"
 
 
-def _write_index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> int:
-    """Write the index of a memory of these pairs; returns the number of segments. Raises `OSError` if it cannot be
+def _write_index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> bool:
+    """Write the index of a memory of these pairs; returns whether it has any. Raises `OSError` if it cannot be
     written, as on a full disk."""
     path.unlink(missing_ok=True)
     rows = ((normalized(pair.source), pair.target, pair.line) for pair in pairs)
@@ -190,10 +186,8 @@ def _write_index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> in
             database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
             used = (row for row in rows if row[0] and row[1].strip())
             database.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", used)
-            (total,) = database.execute("SELECT COUNT(*) FROM segments").fetchone()
-            facts = {"format": FORMAT, "segments": str(total), **about}
-            database.executemany("INSERT INTO about VALUES (?, ?)", facts.items())
+            database.executemany("INSERT INTO about VALUES (?, ?)", {"format": FORMAT, **about}.items())
             database.commit()
+            return database.execute("SELECT 1 FROM segments").fetchone() is not None
     except sqlite3.OperationalError as error:
         raise OSError(errno.ENOSPC, str(error), str(path)) from error
-    return int(total)

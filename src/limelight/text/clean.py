@@ -158,9 +158,11 @@ class Listing:
     The file of an earlier run is removed; a new one is created with the first line.
     """
 
-    def __init__(self, path: Path, limit: int) -> None:
+    limit = 100_000
+
+    def __init__(self, path: Path) -> None:
         self.total = 0
-        self._path, self._limit = path, limit
+        self._path = path
         self._file: TextIO | None = None
 
     def __enter__(self) -> Self:
@@ -174,7 +176,7 @@ class Listing:
 
     def _write(self, line: str) -> None:
         self.total += 1
-        if self.total > self._limit:
+        if self.total > self.limit:
             return
         with naming(self._path):
             if self._file is None:
@@ -183,8 +185,8 @@ class Listing:
             self._file.write(line + "\n")
 
 
-MAX_LEFT_OUT, MAX_LEFT_OUT_CHARACTERS = 100_000, 500
-"""Rows of a list of pairs that were left out, and characters of each text in it."""
+MAX_LEFT_OUT_CHARACTERS = 500
+"""Maximum characters of each text in a list of pairs that were left out."""
 
 
 class LeftOutList(Listing):
@@ -193,9 +195,6 @@ class LeftOutList(Listing):
     `add` is the `on_left_out` of a `CleanReport`.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, MAX_LEFT_OUT)
-
     def add(self, pair: Pair, reason: str) -> None:
         """List a pair."""
         texts = (" ".join(text[:MAX_LEFT_OUT_CHARACTERS].split()) for text in (pair.source, pair.target))
@@ -203,14 +202,12 @@ class LeftOutList(Listing):
 
     def summary(self) -> str:
         """A line that names the file; empty if nothing was left out."""
-        which = f"the first {self._limit:,}" if self.total > self._limit else "all"
+        which = f"the first {self.limit:,}" if self.total > self.limit else "all"
         return f"  {which} of the {self.total:,} are in {self._path}" if self.total else ""
 
 
 NAMED = 5
 """Lines that are reported immediately; a corpus may have a million more of them."""
-LISTED = 1_000_000
-"""Maximum number of lines in the listing: a small archive may have more bad lines than the disk can hold."""
 
 
 class SkipReport(Listing):
@@ -220,8 +217,11 @@ class SkipReport(Listing):
     `listing`.
     """
 
+    limit = 1_000_000
+    """A small archive may have more bad lines than the disk can hold."""
+
     def __init__(self, listing: Path, say: Callable[[str], None]) -> None:
-        super().__init__(listing, LISTED)
+        super().__init__(listing)
         self._say = say
         self._counts = {False: Counter[str](), True: Counter[str]()}
         """How often each reason occurred, for unreadable lines, and for segments that are not used."""
@@ -237,7 +237,7 @@ class SkipReport(Listing):
 
     def summary(self) -> str:
         """A line of counts, and a line with an example for each reason; empty if nothing was skipped."""
-        first = f"the first {self._limit:,} of them" if self.total > self._limit else "each of them"
+        first = f"the first {self.limit:,} of them" if self.total > self.limit else "each of them"
         where, lines = f"; {first} in {self._path}", list[str]()
         for unused, verb in ((False, "skipped"), (True, "not used")):
             counts = self._counts[unused]

@@ -81,7 +81,7 @@ class Plan(NamedTuple):
         `sentences`; None leaves the sentence unchanged."""
         sentences, is_message = list[str](), any(MESSAGE.match(span.text) for span in self.spans or ())
         for source, translated in zip(self.marked, texts, strict=True):
-            text = source.text if translated is None else translated
+            text = source.text if translated is None else with_no_breaks(source.text, translated)
             if is_message and translated is not None:
                 text = _QUOTING.sub("''", text)
             if not self.is_plain:
@@ -91,7 +91,7 @@ class Plan(NamedTuple):
         joined, failed = self.gaps.join(sentences), tuple[int, ...]()
         if self.spans is not None:
             joined, failed = restore(joined, self.spans)
-        return with_no_breaks(self.text, joined), [(self.spans or ())[number].text for number in failed]
+        return joined, [(self.spans or ())[number].text for number in failed]
 
 
 def plan_text(

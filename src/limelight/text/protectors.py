@@ -346,12 +346,13 @@ def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protec
 
 def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
     """The spans of a protector that do not overlap others, such as terms of a glossary: tuples of begin, end, ..."""
+    return protector._replace(find=lambda text: without_overlaps(protector.find(text), spans(text)))
 
-    def find(text: str) -> Iterable[Found]:
-        covered = {position for begin, end, *_ in spans(text) for position in range(begin, end)}
-        return (span for span in protector.find(text) if covered.isdisjoint(range(span.begin, span.end)))
 
-    return protector._replace(find=find)
+def without_overlaps(spans: Iterable[Found], others: Iterable[tuple[Any, ...]]) -> list[Found]:
+    """The spans that do not overlap others: tuples of begin, end, ..."""
+    covered = {position for begin, end, *_ in others for position in range(begin, end)}
+    return [span for span in spans if covered.isdisjoint(range(span.begin, span.end))]
 
 
 def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:

@@ -27,7 +27,7 @@ from limelight.text.marking import (
     placeholder,
     text_placeholder,
 )
-from limelight.text.protectors import SECTION, find_spans
+from limelight.text.protectors import SECTION, find_spans, without_overlaps
 from limelight.text.words import is_unspaced, replaced
 
 VALUE = "value"
@@ -70,8 +70,8 @@ def protect_within(marked: str, protectors: Sequence[Protector]) -> Protected:
 
     Raises `ValueError` for more spans than there are placeholders.
     """
-    kept = {position for match in _KEPT.finditer(marked) for position in range(*match.span())}
-    spans_within = [span for span in find_spans(marked, protectors) if kept.isdisjoint(range(span.begin, span.end))]
+    kept = (match.span() for match in _KEPT.finditer(marked))
+    spans_within = without_overlaps(find_spans(marked, protectors), kept)
     first = 1 + max(map(mark_number, PLACEHOLDER.findall(marked)), default=-1)
     marks = [placeholder(first + number) for number in range(len(spans_within))]
     text, spans = _protected(marked, spans_within, marks, [-1] * len(spans_within))
