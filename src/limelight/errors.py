@@ -13,10 +13,6 @@ class RunError(RuntimeError):
     """The work itself failed (disk full, values not finite); the command line exits with code 1."""
 
 
-class TextWarning(UserWarning):
-    """Text that can be read but is probably not what the user wants: `file: what is wrong; what to do`."""
-
-
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

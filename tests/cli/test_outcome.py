@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from limelight.cli.outcome import WITH_LESS_MEMORY, exit_code
-from limelight.errors import RunError, TextWarning, UserError
+from limelight.errors import RunError, UserError
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -59,7 +59,7 @@ def test_what_is_raised_becomes_a_code_and_a_line(
 def test_a_warning_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     def work() -> None:
         for _ in range(3):  # a file is read several times
-            warnings.warn("a.gz: may be cut off", TextWarning, stacklevel=1)
+            warnings.warn("a.gz: may be cut off", stacklevel=1)
 
     before = warnings.showwarning
     assert end_of(work, capsys) == (0, "limelight: warning: a.gz: may be cut off\n")

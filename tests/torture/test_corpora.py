@@ -24,7 +24,7 @@ from limelight.text import BadLine, Pair, SkipReport
 from tests.torture.conftest import Measured
 from tests.torture.processes import megabytes, told_by
 
-pytestmark = pytest.mark.filterwarnings("ignore::limelight.errors.TextWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "": bytes,

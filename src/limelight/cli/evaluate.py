@@ -15,7 +15,7 @@ from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note
 from limelight.cli.output import is_path, lines_to, show
-from limelight.errors import TextWarning, UserError
+from limelight.errors import UserError
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
@@ -134,7 +134,7 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
             faults.append(f"{corpus.files[0]}: {len(of_corpus) - len(kept):,} blank lines are left out")
         pairs += kept
     for fault in faults:
-        warnings.warn(fault, TextWarning, stacklevel=2)
+        warnings.warn(fault, stacklevel=2)
     return pairs
 
 

@@ -9,7 +9,8 @@ import math
 import secrets
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -66,11 +67,14 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
         raise UserError(f"{path}: not a key file: {of_validation(error).message}; {remedy}") from None
 
 
-def change_keys(path: Path, change: Callable[[list[Key]], list[Key]]) -> None:
-    """Replace the keys of a file, which keeps its permissions; a link still leads to it."""
+@contextmanager
+def changing_keys(path: Path) -> Iterator[list[Key]]:
+    """A context with the list of a file's keys, which is written at its end. The file keeps its permissions, and a link
+    still leads to it."""
     path = path.resolve()
     with locked(path.parent):
-        keys = change(read_keys(path))
+        keys = read_keys(path)
+        yield keys
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
         write_whole(path, KeyFile(format=1, keys=keys).model_dump_json(indent=1) + "\n")
         if mode is not None:
@@ -83,28 +87,22 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
     if not name.strip() or not name.isprintable():
         raise UserError("a key needs a name of printable characters, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
-    new = Key(name, digest(secret), datetime.now(UTC).isoformat(timespec="seconds"), characters_per_minute)
-
-    def add(keys: list[Key]) -> list[Key]:
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    with changing_keys(path) as keys:
         if any(key.name == name for key in keys):
             raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
-        return [*keys, new]
-
-    change_keys(path, add)
+        keys.append(Key(name, digest(secret), created, characters_per_minute))
     return secret
 
 
 def revoke_key(path: Path, name: str) -> None:
     """Revoke a key. Raises `UserError` if no key has this name."""
-
-    def revoke(keys: list[Key]) -> list[Key]:
+    with changing_keys(path) as keys:
         left = [key for key in keys if key.name != name]
         if len(left) == len(keys):
             listed = ", ".join(key.name for key in keys) or "none"
             raise UserError(f"{path}: there is no key {name!r}; there are: {listed}")
-        return left
-
-    change_keys(path, revoke)
+        keys[:] = left
 
 
 class Keys:

@@ -29,7 +29,7 @@ from limelight.serving.stored import Glossaries, Memories
 MAX_HEAD = 20 * 1000
 """Maximum bytes of the address and the headers of a request, complete or not."""
 KEEP_ALIVE_SECONDS = 15
-CLOSING_SECONDS = 2.0
+CLOSING_SECONDS = 2
 """Time of the connections to end when all is answered."""
 
 
@@ -151,7 +151,7 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> DrainingServ
         proxy_headers=bool(proxies),
         forwarded_allow_ips=proxies or None,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(CLOSING_SECONDS),
+        timeout_graceful_shutdown=CLOSING_SECONDS,
     )
     server = DrainingServer(config)
     connections = server.server_state.connections  # and not the server, which would keep the application with it
