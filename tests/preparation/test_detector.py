@@ -7,7 +7,7 @@ import pytest
 from limelight.config import Corpus, DataConfig, RunConfig
 from limelight.preparation.kept import DATA
 from limelight.preparation.shortlist import keep_detector, share_detector
-from limelight.storage.layout import DETECTOR
+from limelight.storage.layout import CONFIG, DETECTOR, TOKENIZER
 from limelight.storage.tables import save_detector
 from limelight.text.detection import learn_detector
 
@@ -38,3 +38,15 @@ def test_a_run_takes_the_detector_of_the_model_it_begins_with(run: Path, tmp_pat
     (tmp_path / "next" / DATA).mkdir(parents=True)
     keep_detector(config, [], tmp_path / "next", pytest.fail)
     assert (tmp_path / "next" / DATA / DETECTOR).read_bytes() == (run / DATA / DETECTOR).read_bytes()
+
+
+def test_the_detector_of_a_start_with_other_languages_is_not_used(run: Path) -> None:
+    """It would be copied to the model, also of a run that needs none."""
+    data = DataConfig(train=(Corpus(files=("a.tsv",), source="en", target="fr"),))
+    (run / TOKENIZER).mkdir()
+    keep_detector(RunConfig(data=data), [], run, pytest.fail)
+    assert not (run / DATA / DETECTOR).exists()
+    (run / DATA / DETECTOR).touch()
+    (run / CONFIG).touch()  # the run has begun with it
+    keep_detector(RunConfig(data=data), [], run, pytest.fail)
+    assert (run / DATA / DETECTOR).exists()

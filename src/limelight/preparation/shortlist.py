@@ -11,9 +11,9 @@ import numpy as np
 from limelight.batching.store import TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
-from limelight.files import write_whole, writing
+from limelight.files import remove, write_whole, writing
 from limelight.preparation.align import sample_pairs
-from limelight.preparation.kept import DATA, keeps
+from limelight.preparation.kept import DATA, is_resumed, keeps
 from limelight.preparation.lexicon import (
     MAX_PAIRS,
     Pieces,
@@ -32,11 +32,14 @@ from limelight.tokens import END, Tokenizers, load_tokenizers
 
 
 def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, say: Callable[[str], None]) -> None:
-    """Learn the detector of a run with several source languages, if it has none yet. A run that begins with a model
-    takes the detector of that model, which learned from more text, if it knows all languages."""
-    path = run / DATA / DETECTOR
-    languages = list(dict.fromkeys(language for direction in directions_of(config.data) for language in direction))
-    if path.exists() or len({direction.source for direction in directions_of(config.data)}) < 2:
+    """Learn the detector of a run with several source languages before it begins. A run that begins with a model takes
+    the detector of that model, which learned from more text, if it knows all languages."""
+    path, directions = run / DATA / DETECTOR, directions_of(config.data)
+    languages = list(dict.fromkeys(language for direction in directions for language in direction))
+    if is_resumed(run):
+        return
+    remove(path)  # of a start with other settings
+    if len({direction.source for direction in directions}) < 2:
         return
     of_parent = find_model(config.begin_with) / DETECTOR if config.begin_with else path
     detector = read_detector(of_parent)
