@@ -6,8 +6,11 @@ import pytest
 
 from limelight.config import Corpus, RunConfig
 from limelight.errors import RunError, UserError
+from limelight.preparation.extend import extend_parent
 from limelight.preparation.kept import keep_pairs, keeps, kept_pairs, validation_sentences
 from limelight.preparation.pairs import read_valid
+from limelight.preparation.replay import GENERAL, make_replay
+from limelight.storage.layout import CONFIG, START
 from limelight.text.pair import Pair
 from tests.training.helpers import go, last_weights, tiny_run, trace_of, with_training
 from tests.training.readers import label_run, masked_run
@@ -92,3 +95,16 @@ def test_damaged_pairs_are_named(damage: str, tmp_path: Path) -> None:
         RunError, match=r"data/valid-0\.json: not validation pairs of a run .*; delete it; it is created"
     ):
         kept_pairs(tmp_path, "valid-0")
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_what_a_start_with_other_settings_has_made_is_not_used(begun: bool, tmp_path: Path) -> None:
+    """Its start model would be the parent of a run without --extend-vocabulary."""
+    config, made = tiny_run(tmp_path / "text"), {START, GENERAL}
+    for name in made:
+        (tmp_path / "run" / name).mkdir(parents=True)
+    if begun:
+        (tmp_path / "run" / CONFIG).touch()
+    make_replay(config, tmp_path / "run", pytest.fail)
+    extend_parent(config, tmp_path / "run", pytest.fail)
+    assert {path.name for path in (tmp_path / "run").iterdir()} == ({*made, CONFIG} if begun else set())

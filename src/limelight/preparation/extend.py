@@ -10,7 +10,7 @@ from pathlib import Path
 
 from limelight.config import RunConfig, directions_of, has_tags
 from limelight.errors import UserError
-from limelight.files import whole_folder
+from limelight.files import remove, whole_folder
 from limelight.preparation.kept import Say
 from limelight.preparation.pairs import cleaned, further_pieces
 from limelight.preparation.read import new_corpora
@@ -54,7 +54,10 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     Merges are as many as a vocabulary of its own would have for so much text (`suggest_vocabulary_size`), if so many
     are frequent and not single tokens already.
     """
-    if not config.extend_vocabulary or (run / CONFIG).exists():
+    if (run / CONFIG).exists():
+        return
+    remove(run / START)  # of a start with other settings
+    if not config.extend_vocabulary:
         return
     stored = load_model(find_model(config.begin_with))
     tokenizer = stored.tokenizers.target

@@ -28,7 +28,7 @@ from limelight.config import (
     trained_directions,
 )
 from limelight.errors import RunError, UserError
-from limelight.files import whole_folder
+from limelight.files import remove, whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.hold_out import first_by_hash, write_tsv
 from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
@@ -118,9 +118,10 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
 
 
 def make_replay(config: RunConfig, run: Path, say: Say) -> None:
-    """Write the general text of a run that has none yet."""
+    """Write the general text of a run that has not begun."""
     if (run / CONFIG).exists():
         return
+    remove(run / GENERAL)  # of a start with other settings
     new = new_corpora(config.data)
     if len(new) == len(config.data.train):
         if config.data.replay and config.begin_with:
