@@ -25,6 +25,7 @@ MISTAKES = """
     attention x --model {trained} --model {trained} | an ensemble of 2 models has no attention of its own
     attention x --model {writing} --target x --beam 2 | --target x and --beam 2: this model has one text
     attention x --model {writing} --kind cross  | this model has no attention of the kind cross; it has decoder_self
+    attention x --target \udcff --model {trained} | is not valid UTF-8; write it in the encoding of the terminal
     attention " " --model {writing}             | the text is blank: there is nothing to attend to
     attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
     back-translate --model {trained} -o new.tsv | missing text: give --text FILE...

@@ -7,7 +7,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from limelight.errors import UserError
 from limelight.training.loggers import open_loggers
 from tests.training.helpers import go, log_of, tiny_run
 
@@ -25,17 +24,9 @@ def test_tensorboard_has_the_points_of_the_run_that_went_on(tmp_path: Path) -> N
     assert [(event.step, event.value) for event in events] == [(1, 1.0), (2, 2.0), (3, 23.0), (4, 24.0)]
 
 
-def test_without_tensorboard_there_is_no_logger_unless_it_was_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_tensorboard_there_is_no_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     assert open_loggers(None, tmp_path, 0) == []
-    with pytest.raises(UserError, match=r"training.loggers=tensorboard: .*pip install"):
-        open_loggers(["tensorboard"], tmp_path, 0)
-    with pytest.raises(
-        UserError, match="unknown logger 'x'; choose from tensorboard, wandb, trackio, or name its --plugin"
-    ):
-        open_loggers(["x"], tmp_path, 0)
 
 
 @pytest.mark.parametrize("name", ["wandb", "trackio"])

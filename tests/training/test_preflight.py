@@ -1,5 +1,6 @@
 """A mistake that shows without the text is told before the text is read."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,9 @@ IMPOSSIBLE = [
     ("tokens.joint=false", r"model\.tie=three-way .* set tokens\.joint=true, or model\.tie=two-way"),
     ("tokens.vocabulary_size=600000", r"tokens\.vocabulary_size is 600,000; it must be .* at most 500,000"),
     ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),
+    ("training.bleu_tokenize=ko-mecab", "tokenize='ko-mecab' needs more than is installed"),
+    ("training.loggers=[wandb]", r"training\.loggers=wandb: .*pip install"),
+    ("training.loggers=[x]", "unknown logger 'x'; choose from tensorboard, wandb, trackio, or name its --plugin"),
     ('training.freeze=["lexicon"]', r"training\.freeze=lexicon: .* it has embeddings, encoder, decoder"),
     ('training.freeze=["encoder","decoder"]', "nothing is left to train"),
     ("model.positions=rotary model.d_model=6", r"the head size must be even, not 3"),
@@ -56,6 +60,8 @@ def test_impossible_settings_cost_no_preparation_and_leave_nothing(
     settings: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for module in ("wandb", "mecab_ko"):
+        monkeypatch.setitem(sys.modules, module, None)
     refused(override(tiny_run(tmp_path / "text"), settings.split()), fault, tmp_path, monkeypatch)
 
 

@@ -16,7 +16,7 @@ from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
 from limelight.cli.outcome import command, wrote
-from limelight.cli.output import can_show, lines_to, show
+from limelight.cli.output import can_show, lines_to, show, valid_text
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def attention(
     """Show the attention weights of a model for a sentence or a text."""
     ending = "" if output is None else output.suffix.lower()
     view.check(ending)
+    for text in (sentence, target or ""):
+        valid_text(text)
     from limelight.config import Direction
     from limelight.files import write_output
 

@@ -6,6 +6,7 @@ A logger is a class made from (run folder, updates done) with `log` and `close`;
 import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -74,17 +75,26 @@ LOGGERS: Registry[Callable[[Path, int], Logger]] = Registry(
         "trackio": lambda folder, step: Tracker("trackio", folder, step),
     },
 )
+PACKAGES = tuple(LOGGERS.parts)
+"""Loggers that need the package of their name."""
 register_logger = LOGGERS.register
 
 
-def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:
-    """Loggers by name; by default TensorBoard if it is installed. Raises `UserError` for one that is not available."""
-    loggers = []
-    for name in ("tensorboard",) if names is None else names:
-        make = LOGGERS.find(name)
+def require_loggers(names: Sequence[str]) -> None:
+    """Raise `UserError` for a logger that is unknown, or whose package is missing."""
+    for name in names:
+        LOGGERS.find(name)
         try:
-            loggers.append(make(folder, step))
+            if name in PACKAGES:
+                importlib.import_module(name)
         except ImportError as error:
-            if names is not None:
-                raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None
-    return loggers
+            raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None
+
+
+def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:
+    """Loggers by name; by default TensorBoard if it is installed."""
+    if names is not None:
+        return [LOGGERS.find(name)(folder, step) for name in names]
+    with suppress(ImportError):
+        return [TensorBoard(folder, step)]
+    return []

@@ -7,7 +7,7 @@ import torch
 
 from limelight.config import RunConfig, TrainingConfig, check_directions
 from limelight.errors import UserError
-from limelight.evaluation.metrics import METRICS
+from limelight.evaluation.metrics import METRICS, bleu_metric
 from limelight.formats.opening import open_text, require_lasting
 from limelight.models.families import build_model, choose_device
 from limelight.models.interface import longest_sequence
@@ -22,6 +22,7 @@ from limelight.tokens import Tokenizers, load_tokenizers
 from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
+from limelight.training.loggers import require_loggers
 from limelight.training.optimization.loss import LOSSES
 from limelight.training.optimization.optimizer import freeze
 from limelight.training.optimization.precision import choose_precision
@@ -101,6 +102,9 @@ def _check_training(training: TrainingConfig) -> None:
         TASKS.find(training.task)
     for name in training.metrics:
         METRICS.find(name)
+    require_loggers(training.loggers or ())
+    if training.bleu_tokenize:
+        bleu_metric(training.bleu_tokenize)
     further = [name for name in training.metrics if name != "ter"]  # lower is better
     figures = ("bleu", "chrf", "loss", "accuracy", "macro_f1", *further)
     if training.best_by not in figures:
