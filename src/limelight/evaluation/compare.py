@@ -74,9 +74,13 @@ class Comparison(Figures):
         lines = [f"A: {self.names[0]}", f"B: {self.names[1]}", ""]
         for row in (SCORES, *self.score_rows()):
             lines.append("{:8}{:>16}{:>16}{:>9}{:>9}".format(*row))
-        for one in self.sentences:
-            lines += ["", f"{one.place}: chrF2 {one.difference:+.1f}: {one.source}", f"  reference {one.reference}"]
-            lines += [f"  {name}         {text}" for name, text in zip("AB", one.translations, strict=True)]
+        for sentence in self.sentences:
+            lines += [
+                "",
+                f"{sentence.place}: chrF2 {sentence.difference:+.1f}: {sentence.source}",
+                f"  reference {sentence.reference}",
+            ]
+            lines += [f"  {name}         {text}" for name, text in zip("AB", sentence.translations, strict=True)]
         return "\n".join([*lines, "", *(difference.signature for difference in self.differences)])
 
 

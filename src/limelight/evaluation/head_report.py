@@ -76,7 +76,7 @@ class HeadStudy(Figures):
     def table(self) -> str:
         """The figures as text: heads from the most needed to the least."""
         rows = [["head", "role", "loss without it"]]
-        for head in sorted(self.heads, key=lambda one: -one.removal.mean):
+        for head in sorted(self.heads, key=lambda figures: -figures.removal.mean):
             name, value = head.role
             spread = f" ± {head.roles[name].deviation:.2f}" if name in head.roles else ""
             removal = f"{head.removal.mean:+.4f} ± {head.removal.error:.4f}"

@@ -116,12 +116,12 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> 
             model(rows.batch)
         weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
         for row, index in enumerate(rows.places):
-            one = sentences[index]
-            source, target = len(one.source) + 1, len(one.target) + 1
+            pair = sentences[index]
+            source, target = len(pair.source) + 1, len(pair.target) + 1
             sizes = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
-            needed = _needed(translator, one)
+            needed = _needed(translator, pair)
             for kind, name in NAMES.items():
-                (height, width), columns = sizes[kind], _columns(one, kind, frequencies)
+                (height, width), columns = sizes[kind], _columns(pair, kind, frequencies)
                 own = needed if kind == "cross" else None
                 for depth, layer in enumerate(weights[kind]):
                     for number, head in enumerate(layer[row, :, :height, :width]):
@@ -133,17 +133,17 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> 
     return values
 
 
-def _columns(one: _Sentence, kind: str, counts: Counter[int]) -> dict[str, list[int]]:
+def _columns(sentence: _Sentence, kind: str, counts: Counter[int]) -> dict[str, list[int]]:
     """The columns of punctuation, of tags, and, in sources of at least three tokens, of the least frequent token."""
     if kind == "decoder_self":
-        pieces = one.tokenizers.target.pieces(one.target)
+        pieces = sentence.tokenizers.target.pieces(sentence.target)
         chosen = {"signs": [column for column, piece in enumerate(pieces, start=1) if _is_sign(piece)]}
     else:
-        pieces = one.tokenizers.source.pieces(one.source)
+        pieces = sentence.tokenizers.source.pieces(sentence.source)
         tags = [column for column, piece in enumerate(pieces) if is_control(piece)]
         words = [column for column in range(len(pieces)) if column not in tags]
-        least = min((counts[one.source[column]] for column in words), default=0)
-        rare = [column for column in words if counts[one.source[column]] == least]
+        least = min((counts[sentence.source[column]] for column in words), default=0)
+        rare = [column for column in words if counts[sentence.source[column]] == least]
         chosen = {"signs": [column for column, piece in enumerate(pieces) if _is_sign(piece)], "tag": tags}
         chosen["rare"] = rare if len(words) >= 3 and len(rare) < len(words) else []
     return {name: columns for name, columns in chosen.items() if columns}
@@ -155,10 +155,10 @@ def _is_sign(piece: str) -> bool:
     return bool(text) and not is_control(piece) and not any(letter.isalnum() for letter in text)
 
 
-def _needed(translator: Translator, one: _Sentence) -> Needed | None:
+def _needed(translator: Translator, sentence: _Sentence) -> Needed | None:
     """For each target token the source tokens of the word that it needs most; None if no token needs one."""
-    pieces = one.tokenizers.source.pieces(one.source)
-    numbers = one.tokenizers.source.word_of(one.source)
+    pieces = sentence.tokenizers.source.pieces(sentence.source)
+    numbers = sentence.tokenizers.source.word_of(sentence.source)
     words = [[] if is_control(piece) else [word] for piece, word in zip(pieces, numbers, strict=True)]
-    needed = needed_words(translator.model, PairWithWords(one.source, one.target, words, max(numbers) + 1))
+    needed = needed_words(translator.model, PairWithWords(sentence.source, sentence.target, words, max(numbers) + 1))
     return needed if any(needed) else None

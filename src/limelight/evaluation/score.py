@@ -64,9 +64,9 @@ def score_tokens(
     with eval_mode(model):
         # The largest first, so that running out of memory shows at once.
         batches = batches_of(model, sources, targets, batch_tokens=batch_tokens)
-        for places, batch in sorted(batches, key=lambda of_pair: -of_pair.batch.positions):
+        for places, batch in sorted(batches, key=lambda rows: -rows.batch.positions):
             lengths = [len(targets[index]) + 1 for index in places]
-            lists = [of_pair.tolist() for of_pair in token_log_probabilities(model, batch).split(lengths)]
+            lists = [scores.tolist() for scores in token_log_probabilities(model, batch).split(lengths)]
             values.update(zip(places, lists, strict=True))
     pieces = tokenizers.target.pieces
     return [TokenScores((*pieces(ids), END_PIECE), tuple(values[row])) for row, ids in enumerate(targets)]

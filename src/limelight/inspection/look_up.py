@@ -40,19 +40,15 @@ def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequenc
     with eval_mode(model) as device:
         logits = model.project(model(batch.to(device)))[0]
         log_probabilities = logits.float().log_softmax(dim=-1).cpu()  # (length, vocab)
-    end = model.end_id
-    top = log_probabilities.topk(min(CANDIDATES, log_probabilities.shape[-1]), dim=-1)
-    steps = []
-    for position, chosen in enumerate([*ids, end]):
-        row = log_probabilities[position]
+    end, steps = model.end_id, list[dict[str, Any]]()
+    for row, chosen in zip(log_probabilities, [*ids, end], strict=True):
+        values, tokens = row.topk(min(CANDIDATES, len(row)))
+        candidates = zip(tokens.tolist(), values.tolist(), strict=True)
         steps.append(
             {
                 "chosen": candidate(target, chosen, float(row[chosen]), end=end),
                 "rank": int((row > row[chosen]).sum()),
-                "candidates": [
-                    candidate(target, token, value, end=end)
-                    for token, value in zip(top.indices[position].tolist(), top.values[position].tolist(), strict=True)
-                ],
+                "candidates": [candidate(target, token, value, end=end) for token, value in candidates],
             }
         )
     return steps
@@ -60,10 +56,7 @@ def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequenc
 
 def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int) -> dict[str, Any]:
     """A candidate as values for JSON; `begins` says whether a word begins with it."""
-    if token == end:
-        piece = END_PIECE
-    else:
-        (piece,) = target.pieces([token])
+    piece = END_PIECE if token == end else target.pieces([token])[0]
     document: dict[str, Any] = {
         "id": token,
         "text": drawable(readable(piece)),
@@ -128,7 +121,7 @@ def look_up(
         # A score may exclude keys itself, as local attention does.
         inside = scores > torch.finfo(scores.dtype).min / 1e6
         may_attend = _permitted(calls[-1], len(keys), row)
-        permitted = [one and two for one, two in zip(may_attend, inside.tolist(), strict=True)]
+        permitted = [allowed and near for allowed, near in zip(may_attend, inside.tolist(), strict=True)]
         numbers = {"scores": scores, "weights": weights} | _numbers(module, query, keys)
         if factors := [heads_first(call.factors) for call in calls if call.factors is not None]:
             numbers["factors"] = torch.cat(factors, dim=2)[0, head, row]

@@ -60,7 +60,7 @@ class Stage(NamedTuple):
             "what": self.what,
             "layer": self.layer,
             "note": self.note,
-            "norms": _packed(torch.stack([vectors_of.norm(dim=-1) for vectors_of in self.vectors])),
+            "norms": _packed(torch.stack([rows.norm(dim=-1) for rows in self.vectors])),
         }
         if len(self.vectors) == len(VECTORS):
             before, _, added, *_ = self.vectors
@@ -96,7 +96,7 @@ def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> 
         raise UserError(f"there is no position {position} in layer {layer} of {side!r}; they count from 0")
     document: dict[str, Any] = {
         "stages": [
-            {"what": stage.what, "vectors": _packed(torch.stack([one[position] for one in stage.vectors]))}
+            {"what": stage.what, "vectors": _packed(torch.stack([vectors[position] for vectors in stage.vectors]))}
             for stage in stages
         ]
     }

@@ -35,7 +35,7 @@ def similar_words(
     `UserError` for an unknown layer or word.
     """
     first, *others = (
-        _words(tokenizer, *word_of_token) for word_of_token in zip(texts, ids, _states(model, ids, layer), strict=True)
+        _words(tokenizer, *sentence) for sentence in zip(texts, ids, _states(model, ids, layer), strict=True)
     )
     if word >= len(first):
         raise UserError(f"the text has no word {word}; words count from 0")
@@ -47,7 +47,7 @@ def similar_words(
                 size = float(np.linalg.norm(state) * np.linalg.norm(wanted))
                 cosine = float(state @ wanted) / max(size, 1e-12)
                 entries.append({"text": text, "number": number, "label": label, "cosine": cosine})
-    return sorted(entries, key=lambda word_of_token: -word_of_token["cosine"])[:MOST]
+    return sorted(entries, key=lambda entry: -entry["cosine"])[:MOST]
 
 
 def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[dict[str, Any], States]]:
