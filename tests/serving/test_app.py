@@ -86,6 +86,7 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
     translated = {"text": ["dab"], "target_lang": "DE"}
     assert guarded_service.post("/v2/translate", translated, Authorization=f"DeepL-Auth-Key {secret}").status == 200
     assert guarded_service.post("/api/v1/translate", {"text": "a"}, Authorization=f"Bearer {secret}").status == 200
+    assert guarded_service.get(f"/v1/models?={secret}").status == 401, "a field without a name"
     libre = {"q": "dab", "source": "en", "target": "de"}
     assert guarded_service.post("/translate", {**libre, "api_key": secret}).status == 200
     assert guarded_service.post("/translate", {**libre, "api_key": "guess"}).status == 403

@@ -107,7 +107,8 @@ class App:
         fields, uploads = read_query(request.scope["query_string"]), dict[str, Upload]()
         needs_key = service.guarded and not route.public
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-        key: Any = (secret.strip() if scheme.lower() in SCHEMES else "") or fields.get(api.key_field, "")
+        header = secret.strip() if scheme.lower() in SCHEMES else ""
+        key: Any = header or (api.key_field and fields.get(api.key_field))
         client = Client(request.client.host if request.client else "")
         if needs_key and (key or not api.key_field):  # the body is not read before the key is known
             client = of_key(service, key, api)
