@@ -81,6 +81,13 @@ def field(result: str, instruction: str = " REF x ") -> str:
     return f"{kinds['begin']}{code}{kinds['separate']}{result}{kinds['end']}"
 
 
+@pytest.mark.parametrize("words", ["", "two"])
+def test_a_text_box_in_a_field_is_translated(words: str) -> None:
+    box = f"<w:r><w:pict>{paragraph(run('one'))}</w:pict></w:r>"
+    given = paragraph(run("a "), field(box + run(words) * bool(words)))
+    assert translated(given) == given.replace("a ", "A ").replace("one", "ONE").replace("two", "TWO")
+
+
 @pytest.mark.parametrize(
     ("content", "text"),
     [

@@ -168,12 +168,14 @@ def test_spaces_beside_spans(source: str, output: str, text: str) -> None:
     assert restore(marked(output), protect(source, DEFAULT)[1])[0] == text
 
 
-@pytest.mark.parametrize("piece", ["{x} a ", "<a>", "</b>x", "<a></b>", "<b>a"])
+@pytest.mark.parametrize("piece", ["{x} a ", "<a>", "</b>x", "<a></b>", "<b>a", "a<br>"])
 def test_the_work_for_many_spans_grows_with_their_number(piece: str) -> None:
     """In quadratic time some of these would need a minute."""
     text = piece * (100_000 // len(piece))
     marked_text, spans = protect(text + "</a>" * 1000, DEFAULT)
     assert restore(marked_text, spans) == (text + "</a>" * 1000, ())
+    plan = plan_text(text, DEFAULT)
+    assert plan.join([None] * len(plan.sentences)) == (text, [])
 
 
 def test_marked_text_gets_further_placeholders_and_keeps_its_own_and_its_terms() -> None:

@@ -65,7 +65,7 @@ def _paragraphs(element: Element, prefix: str) -> Iterator[Element]:
 def _paragraph(text: str, element: Element) -> Iterator[Unit]:
     head = next(element.inner, element)
     begin = head.end if head.name == "pPr" else element.content
-    pieces = _with_fields(_pieces(text, element))
+    pieces = _with_fields(text, _pieces(text, element))
     runs = [piece for piece in pieces if isinstance(piece, _Run)]
     if not _have_words(runs) or not text.startswith("<w:", element.begin):
         return
@@ -122,7 +122,7 @@ def _run(text: str, run: Element) -> Iterator[_Run | Code]:
             yield Code(f"<w:r>{style}{text[element.begin : element.end]}</w:r>", role, name)
 
 
-def _with_fields(pieces: Iterable[_Run | Code]) -> list[_Run | Code]:
+def _with_fields(text: str, pieces: Iterable[_Run | Code]) -> list[_Run | Code]:
     """The pieces with a field as one code, or as a pair around its result if that has words. The name of a mail merge
     is not text."""
     combined, opened = list[_Run | Code](), list[tuple[int, int]]()
@@ -135,17 +135,20 @@ def _with_fields(pieces: Iterable[_Run | Code]) -> list[_Run | Code]:
             opened[-1] = opened[-1][0], len(combined)
         elif name == _END and opened:
             begin, middle = opened.pop()
-            head, result = _raw(combined[begin:middle]), combined[middle:-1]
-            if _have_words(result) and "MERGEFIELD" not in head:
-                name = f"field {begin}"
-                combined[begin:] = [Code(head, "open", name), *result, Code(piece.raw, "close", name)]
+            name, result = f"field {begin}", combined[middle:-1]
+            head = _joined(text, combined[begin:middle], "open", name)
+            if _have_words(result) and "MERGEFIELD" not in head.raw:
+                combined[begin:] = [head, *result, Code(piece.raw, "close", name)]
             else:
-                combined[begin:] = [Code(_raw(combined[begin:]))]
+                combined[begin:] = [_joined(text, combined[begin:], "alone", "code")]
     return combined
 
 
-def _raw(pieces: Sequence[_Run | Code]) -> str:
-    return "".join(piece.raw for piece in pieces)
+def _joined(text: str, pieces: Sequence[_Run | Code], role: Role, name: str) -> Code:
+    """The pieces as one code, at its position in the file if it is written there in the same way."""
+    raw = "".join(piece.raw for piece in pieces)
+    begin = next(piece.begin for piece in pieces if isinstance(piece, Code))
+    return Code(raw, role, name, begin if text.startswith(raw, begin) else -1)
 
 
 def _have_words(pieces: Sequence[_Run | Code]) -> bool:

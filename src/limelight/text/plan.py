@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from limelight.text.glossary import Glossary, Match, find_terms
@@ -156,10 +157,11 @@ def without_placeholders(text: str, missing: Sequence[int], spans: Sequence[Span
 def _split(text: str, spans: Sequence[Span], language: str) -> Sentences:
     """The sentences of a text; without a language one for each line. Lines also end at spans that break them."""
     texts, gaps = list[str](), [""]
-    breaks = "".join(text_placeholder(number) for number, span in enumerate(spans) if span.role == "break")
-    for line in re.split(f"([{breaks}])", text) if breaks else [text]:
+    breaks = {text_placeholder(number) for number, span in enumerate(spans) if span.role == "break"}
+    for is_break, characters in groupby(text, breaks.__contains__):
+        line = "".join(characters)
         bare = line.strip()
-        if not bare or bare in breaks:
+        if is_break or not bare:
             gaps[-1] += line
             continue
         before, _, after = line.partition(bare)
