@@ -107,7 +107,6 @@ def attention(
     from limelight.config import Direction
     from limelight.files import write_output
 
-    languages: Any = {"source_lang": source_lang, "target_lang": target_lang}
     folders, configs = find_models(model, bundled=True)
     learns_from = configs[0].model.learns_from
     if "pairs" not in learns_from:
@@ -126,7 +125,9 @@ def attention(
             question = Question(sentence, source_lang, target_lang, beam_size=beam, target=forced or None)
             write_output(output, explained_page(translator, question, theme=view.theme or "dark").encode())
         else:
-            seen = translator.attention(sentence, target=target, beam_size=beam, **languages)
+            seen = translator.attention(
+                sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
+            )
             view.present(replace(seen, model=seen.model or folders[0]), "cross", output)
     if output is not None:
         wrote(output)

@@ -121,12 +121,14 @@ def by_direction(
     """The corpora of each direction of a model with several directions; otherwise all of them, under None.
 
     `languages` are `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
-    corpus that is in none of the model's directions.
+    corpus, and for `languages`, in none of the model's directions.
     """
     from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
 
     directions = directions_of(configs[0].data)
     if len(directions) < 2:
+        if directions and all(directions[0].languages):
+            find_direction(directions, *languages)  # options that name another one are refused
         for config in configs:
             require_not_reversed(texts, config.data.train)
         return {None: texts}
