@@ -129,6 +129,20 @@ def test_an_engine_that_cannot_be_started_is_started_later(monkeypatch: pytest.M
     in_loop(main)
 
 
+def test_a_pool_of_which_one_engine_cannot_be_loaded_is_not_waited_for() -> None:
+    """A reload ends, and the engine is started again."""
+
+    async def main() -> None:
+        bench = Bench(engines=2)
+        bench.pool.start()
+        bench.links[0].heard(Report(0, "loaded", {}))
+        bench.links[1].heard(Report(0, "closed", "memory ran out"))
+        await asyncio.wait_for(bench.pool.complete.wait(), 5)
+        assert (bench.pool.usable, bench.pool.ready, bench.pool.trouble) == (True, False, "")
+
+    in_loop(main)
+
+
 @given(some.lists(some.tuples(some.sampled_from("abc"), some.integers(1, LONG)), min_size=1, max_size=30))
 def test_a_client_waits_for_no_more_characters_of_another_than_it_has_itself(requests: list[tuple[str, int]]) -> None:
     """Whatever waits: before the end of a client's requests, another one has had at most as many characters, and one

@@ -99,7 +99,7 @@ class Pool:
         self.trouble = ""
         """Why the model cannot be loaded; empty while it loads, and when it has been."""
         self.complete = asyncio.Event()
-        """Set when all engines are ready for the first time, or the model cannot be loaded."""
+        """Set when all engines are ready for the first time, or one of them cannot be loaded."""
         self.closing = False
 
     @property
@@ -287,9 +287,10 @@ class Pool:
         if self.closing:
             return
         self._log("engine_ended", reason=reason)
+        if not engine.ready:
+            self.complete.set()
         if not self._engines and not engine.ready:
             self.trouble = reason or "its engine has ended"
-            self.complete.set()
             for request in self._waiting:
                 request.refuse(unavailable())
         wait = 0.0 if engine.ready else RESTART_SECONDS
