@@ -57,10 +57,10 @@ class _Text:
         """The extent of each file. Raises `UserError` if every document to train on is blank."""
         silent = silently if self.skip else None
         extents = [measure(name, by_line=self.by_line, on_bad_line=silent) for name in self.names]
-        trained = self.data.text
-        if not any(extent.documents for extent in extents[: len(trained)]):
-            names = ", ".join(trained)
-            raise UserError(f"{names}: there is nothing to train on: every document is blank, or was skipped")
+        if not any(extent.documents for extent in extents[: len(self.data.text)]):
+            raise UserError(
+                f"{', '.join(self.data.text)}: there is nothing to train on: every document is blank, or was skipped"
+            )
         return extents
 
     def parts(self, on_bad_line: OnBadLine = silently) -> Iterator[Part]:
