@@ -41,13 +41,13 @@ def read_lines(path: str | Path, on_bad_line: OnBadLine | None = None) -> Iterat
 
     Raises `UserError` immediately if the file is missing.
     """
+
+    def read() -> Iterator[str]:
+        with open_text(path) as stream:
+            yield from read_stream(stream, str(path), on_bad_line)
+
     require_file(Path(path))  # now, not when the first line is read
-    return _read_file(path, on_bad_line)
-
-
-def _read_file(path: str | Path, on_bad_line: OnBadLine | None) -> Iterator[str]:
-    with open_text(path) as stream:
-        yield from read_stream(stream, str(path), on_bad_line)
+    return read()
 
 
 def read_stream(stream: BufferedIOBase, name: str, on_bad_line: OnBadLine | None = None) -> Iterator[str]:

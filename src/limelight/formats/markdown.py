@@ -133,8 +133,8 @@ class _Block:
             if not self._keeps_structure(self._written(new, unit.codes)):
                 yield "markup changed"
 
-        unit = make_unit(self.parts, write, line, limits)
-        return unit
+        unit = make_unit(self.parts, write, line)
+        return unit._replace(limits=limits)
 
     def _written(self, text: str, codes: Sequence[Code]) -> str:
         """A translation with its markup. Where characters of its text would be further markup, they are escaped."""

@@ -14,7 +14,6 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, cast
@@ -178,16 +177,6 @@ def open_segments(path: str | Path) -> BufferedReader:
     return cast(BufferedReader, stream)
 
 
-def head_of(stream: BufferedReader, path: Path) -> bytes:
-    """The first bytes of a stream, without consuming them. Empty for a pipe, which may not have any yet, and for a
-    damaged archive, which is reported when it is read."""
-    if not path.is_file():
-        return b""
-    with suppress(OSError):
-        return stream.peek(HEAD)[:HEAD]
-    return b""
-
-
 def kind_of(path: str | Path, *, alone: bool = False) -> str:
     """The suffix that determines how a file is read as parallel text.
 
@@ -200,8 +189,8 @@ def kind_of(path: str | Path, *, alone: bool = False) -> str:
         return suffix
     try:
         with open_segments(path) as stream:
-            head = head_of(stream, path)
-    except UserError:
+            head = stream.peek(HEAD)[:HEAD]
+    except (UserError, OSError):  # reported when the file is read
         return suffix
     if suffix != ".txt":
         return suffix if (_QT if suffix == ".ts" else _ARRAY).match(head) else ""

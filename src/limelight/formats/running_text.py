@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from limelight.formats.lines import OnBadLine, scan_lines, scan_text, without_bad
-from limelight.formats.opening import open_text, require_file
+from limelight.formats.opening import open_text
 
 PART = 1 << 20
 """Characters after which the lines read so far are returned as a part."""
@@ -114,6 +114,5 @@ def _parts(texts: Iterator[str], by_line: bool) -> Iterator[tuple[str, bool]]:
 
 def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:
     """Lines without their ends, or, if the file is one document, all of its text."""
-    require_file(file)
     with open_text(file) as stream:
         yield from without_bad((scan_lines if by_line else scan_text)(stream, str(file)), on_bad_line)

@@ -75,9 +75,6 @@ class Splice(NamedTuple):
     """A text, or parts whose codes may contain other splices."""
 
 
-Limits = Callable[[str], Iterable[str]]
-
-
 class Unit(NamedTuple):
     """A text to be translated."""
 
@@ -88,7 +85,7 @@ class Unit(NamedTuple):
     """Returns the splices for a translation, which has the same characters for codes."""
     line: int
     """The line of the file where it begins, from 1."""
-    limits: Limits = lambda text: ()
+    limits: Callable[[str], Iterable[str]] = lambda text: ()
     """Returns the reasons why a translation does not fit."""
 
 
@@ -99,9 +96,7 @@ class Kept(NamedTuple):
     text: str
 
 
-def make_unit(
-    parts: Parts, write: Callable[[str], Iterable[Splice]], line: int, limits: Limits = lambda text: ()
-) -> Unit:
+def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
     """Make a unit from text and codes. Characters of the text that look like codes become codes themselves.
 
     Raises `FormatError` if it is too large.
@@ -117,7 +112,7 @@ def make_unit(
     joined = "".join(text)
     if len(joined) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
         raise FormatError(f"a segment of {len(joined):,} characters; the maximum is {MAX_UNIT:,}", line)
-    return Unit(joined, tuple(codes), write, line, limits)
+    return Unit(joined, tuple(codes), write, line)
 
 
 def text_unit(text: str, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
