@@ -55,6 +55,12 @@ def test_forms_by_their_number(rule: str, target: str, given: list[str], new: li
     assert found.endswith(f'{end}{end}msgid "a"{end}msgstr "b"{end}')
 
 
+def test_a_first_form_that_the_language_does_not_have_is_removed() -> None:
+    head = HEAD.replace('"Language', '"Plural-Forms: nplurals=1; plural=0;\\n"\n"Language')
+    new = translated(f'{head}msgid "dog"\nmsgid_plural "dogs"\nmsgstr[1] ""\nmsgstr[0] ""\n', ".po")
+    assert new.endswith('msgid_plural "dogs"\nmsgstr[0] "DOGS"\n')
+
+
 def test_strings_over_several_lines_and_escapes() -> None:
     text = HEAD + 'msgid ""\n"a \\"b\\"\\n"\n"c\\td\\n"\nmsgstr ""\n'
     assert texts(text, ".po") == ['a "b"\nc\td\n']

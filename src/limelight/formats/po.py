@@ -209,6 +209,7 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
     """A unit of an entry, written to these forms. Units of the same entry write equal splices for shared parts."""
     first, last = min(entry.spans.values())[0], entry.spans[entry.forms[-1]][1]
     parts, letter = label_parts(unwrapped(entry.text(keyword)))
+    keywords = list(entry.spans)
 
     def write(new: str) -> Iterator[Splice]:
         end = "\r\n" if "\r\n" in text[first : last + 2] else "\n"
@@ -216,7 +217,7 @@ def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequ
             written = _with_keyword(name, with_codes(with_accelerator(new, letter), unit.codes), end)
             yield Splice(*entry.spans[name], written) if name in entry.spans else Splice(last, last, end + written)
         for name in surplus:
-            before = entry.spans[entry.forms[entry.forms.index(name) - 1]][1]
+            before = entry.spans[keywords[keywords.index(name) - 1]][1]
             yield Splice(before, entry.spans[name][1], "")
         if not entry.flags:
             yield Splice(first, first, f"#, fuzzy{end}")
