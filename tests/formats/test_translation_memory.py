@@ -1,5 +1,6 @@
 """Translation memories: what is found, in which order, and files that change or are damaged."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -88,11 +89,13 @@ def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, m
 
 
 def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:
-    path = tmp_path / "m.tmx"
+    path = tmp_path / os.fsdecode(b"m\xff.tmx")  # clients are told its name, not its folder
     path.write_text(TMX, encoding="utf-8")
     memories = open_memories(path, [("en", "de"), ("de", "en"), ("en", "fr")], lambda _: None)
     assert memories.of("en", "fr").indexes == ()
-    assert memories.of("en", "de").find("one cat") is not None
+    match = memories.of("en", "de").find("one cat")
+    assert match is not None
+    assert match.origin.startswith("m\ufffd.tmx:")
     with pytest.raises(UserError, match="no segment in both"):
         open_memories(path, [("en", "fr")], lambda _: None)
 
