@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from limelight.preparation import align, pairs
+from limelight.preparation import align, pairs, vocabulary
 from limelight.training import loop
 from limelight.training.checkpoints import checkpoint, keep
 from limelight.training.tasks import translation
@@ -20,7 +20,7 @@ MOMENTS: dict[str, tuple[Any, str]] = {
     "model snapshot": (keep, "save_model"),
     "thinning": (keep, "remove"),
     "validation": (translation, "mean_loss"),
-    "vocabulary": (pairs, "save_tokenizers"),
+    "vocabulary": (vocabulary, "save_tokenizers"),
     "corpus": (pairs, "_write"),
     "alignments": (align, "WordAligner"),
     "final": (loop, "finish_model"),
