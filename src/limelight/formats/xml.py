@@ -19,6 +19,7 @@ from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
 from limelight.formats.unit import Code, FormatError
 from limelight.text.marking import Role
+from limelight.text.pair import NOT_XML
 
 MAX_DEPTH = 250
 """Maximum nesting of elements: nested tables of a document are deep."""
@@ -31,7 +32,6 @@ MAX_TAG_BYTES = 1_000_000
 
 _STEP = 1 << 16
 _TAG = re.compile(r"<(?:[^\"'>]|\"[^\"]*\"|'[^']*')*>")
-_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 
 
 @dataclass(slots=True, eq=False)
@@ -270,4 +270,4 @@ def has_content(parts: Iterable[str | Code]) -> bool:
 
 def escape_xml(text: str) -> str:
     """Text escaped as the content of an element, without characters that XML does not permit."""
-    return escape(_FORBIDDEN.sub("", text), quote=False)
+    return escape(NOT_XML.sub("", text), quote=False)

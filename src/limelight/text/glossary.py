@@ -238,10 +238,8 @@ def without_added_sentences(translation: str, source: str, direction: tuple[str,
 def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:
     """The target forms of each term; first the one that the translation already has, if any."""
     text = without_marks(translation)
-    phrases = list[tuple[str, ...]]()
-    for target in dict.fromkeys(match.term.target for match in terms):
-        phrases.append(tuple(dict.fromkeys([*find_used(target, text)[:1], *forms_of(target, language)])))
-    return phrases
+    targets = dict.fromkeys(match.term.target for match in terms)
+    return [tuple(dict.fromkeys([*find_used(form, text)[:1], *forms_of(form, language)])) for form in targets]
 
 
 def _is_form(word: str, other: str) -> bool:

@@ -63,7 +63,8 @@ class BadLine:
 WRITTEN = (".tsv", ".jsonl", ".tmx")
 """Suffixes of files with both sides that are written."""
 _BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML does not permit."""
 
 
 def require_written(path: PurePath) -> None:
@@ -124,4 +125,4 @@ class PairLines:
 
 
 def _xml(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text), quote=False)
+    return escape(NOT_XML.sub("\ufffd", text), quote=False)
