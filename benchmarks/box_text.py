@@ -61,14 +61,14 @@ class Register(NamedTuple):
 
 REGISTERS = (
     Register("tatoeba", ("de", "fr"), 1.8, has_dev=True),
-    Register("libreoffice-help", ("de", "fr"), 0.8),
-    Register("home-assistant", ("de", "fr"), 1.0),
-    Register("python-docs", ("fr",), 0.2),
-    Register("mozilla", ("de", "fr"), 1.0),
-    Register("libreoffice-ui", ("de", "fr"), 1.0),
-    Register("chromium", ("de", "fr"), 1.0),
+    Register("libreoffice-help", ("de", "fr"), 1.2),
+    Register("home-assistant", ("de", "fr"), 1.8),
+    Register("python-docs", ("fr",), 0.4),
+    Register("mozilla", ("de", "fr"), 1.8),
+    Register("libreoffice-ui", ("de", "fr"), 2.2),
+    Register("chromium", ("de", "fr"), 1.6),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 4.5, phrases=8.0),
+    Register("written", ("de", "fr"), 3.0, phrases=6.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
