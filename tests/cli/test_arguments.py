@@ -67,7 +67,10 @@ def test_languages_are_guessed_from_names_unless_they_are_given() -> None:
 
 
 @pytest.mark.parametrize("files", [["a.en"], ["a.en", "b.tsv"], ["a.tsv", "b.txt"], ["a.en", "a.de", "b.en"]])
-def test_half_a_pair_of_files_is_refused(files: list[str]) -> None:
+def test_half_a_pair_of_files_is_refused(files: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for file in files:
+        Path(file).write_text("a dog\tein Hund\n" if file.endswith(".tsv") else "a dog\n")
     with pytest.raises(UserError, match=r"--valid [ab]\.\w+: a file with one language needs a file with the other"):
         corpora(files, "", "", "--valid")
 

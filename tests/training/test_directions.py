@@ -79,9 +79,12 @@ def test_the_new_model_has_all_directions_of_the_parent(parent: Path, tmp_path: 
 def test_text_in_a_variety_gets_the_tag_of_the_language(tmp_path: Path) -> None:
     data = DataConfig(train=(Corpus(files=("a.tsv",), source="en", target="de"),), both_directions=True)
     parent = RunConfig(data=data)
+    pairs, memory = write_pairs(tmp_path / "b.tsv", words(9, seed=1)), tmp_path / "b.tmx"
+    unit = '<tu><tuv xml:lang="en-US"><seg>dog</seg></tuv><tuv xml:lang="de"><seg>Hund</seg></tuv></tu>'
+    memory.write_text(f'<tmx version="1.4"><header/><body>{unit}</body></tmx>')
     new = (
-        Corpus(files=("b.tsv",), source="en-US", target="de-AT"),
-        Corpus(files=("b.tmx",), source="en-US", target="de"),
+        Corpus(files=(str(pairs),), source="en-US", target="de-AT"),
+        Corpus(files=(str(memory),), source="en-US", target="de"),
     )
     named = named_as_in(parent, new)
     assert (named[0].source, named[0].target) == ("en", "de")
