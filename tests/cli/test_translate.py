@@ -88,9 +88,10 @@ def test_a_file_is_written_when_it_is_complete(limelight: Limelight, trained: Pa
     there = tmp_path / "there.txt"
     assert limelight("translate", "--no-guards", "--model", trained, text, "-o", there) == (0, "", "")
     assert there.read_text(encoding="utf-8") == limelight("translate", "--no-guards", "--model", trained, text).out
-    # a file may even be replaced by its translation
-    assert limelight("translate", "--no-guards", "--model", trained, text, "-o", text).code == 0
-    assert text.read_bytes() == there.read_bytes()
+    before = text.read_bytes()
+    refused = limelight("translate", "--no-guards", "--model", trained, text, "-o", text)
+    assert (refused.code, text.read_bytes()) == (2, before)
+    assert "is the input; give -o another name" in refused.err
 
 
 def test_what_was_translated_before_a_bad_line_is_kept(
