@@ -15,6 +15,7 @@ run, a server.
 from __future__ import annotations
 
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -46,6 +47,8 @@ with ten microseconds, threads interrupt one another too often."""
 
 AT_A_TIME = 16
 """Sentences of one task that a scheduler's engine has at a time."""
+RECEIVING_SECONDS = 0.01
+"""Time after which a scheduler looks for other work: a repair may take a second."""
 
 _OWNER = Lock()
 """Held while torch's number of threads and the switch interval, which belong to the process, are changed."""
@@ -230,7 +233,7 @@ class Scheduler:
         self._changed = dict[int, None]()
         """Tasks that are new, or whose requests have ended."""
         self._outcomes: Iterator[tuple[int, Exception | None]] = iter(())
-        """Of the last step of the engine, those that no job has received: a repair may take a second."""
+        """Of the last step of the engine, those that no job has received."""
 
     @property
     def busy(self) -> bool:
@@ -248,16 +251,22 @@ class Scheduler:
         self._requests.cancel(number)
 
     def step(self) -> list[Ended]:
-        """Let a job receive an outcome, after a step of the engine if none is left; returns what has ended. A job that
+        """Let jobs receive outcomes, after a step of the engine if none are left; returns what has ended. A job that
         fails ends its task."""
         ended = self._advance()
-        outcome = next(self._outcomes, None)
-        if outcome is None:
+        if not self._receive():
             self._outcomes = self._requests.step(first=True)
-            outcome = next(self._outcomes, None)
-        if outcome is not None:
-            self._changed[outcome[0]] = None
+            self._receive()
         return ended + self._advance()
+
+    def _receive(self) -> bool:
+        """Let jobs receive outcomes, for `RECEIVING_SECONDS`; returns whether there were any."""
+        end, received = time.monotonic() + RECEIVING_SECONDS, False
+        for owner, _ in self._outcomes:
+            self._changed[owner], received = None, True
+            if time.monotonic() > end:
+                break
+        return received
 
     def _room(self, number: int) -> int:
         """The number of further requests that a task may have in the engine."""

@@ -42,7 +42,7 @@ MAX_OPEN = 100
 MAX_CODES = 2000
 """Tags within a segment of a request."""
 AT_A_TIME = 50
-"""Sentences of a result in one report: others wait while the translations of a thousand are converted to JSON."""
+"""Maximum number of sentences of a text in one report: others wait while a thousand are converted to JSON."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -209,10 +209,13 @@ class TranslationLane(Engine):
         if ended.job is None:
             del self._requests[ended.number]
             answers = list(_answers(request))
-            for index, job in enumerate(request.jobs):
-                sentences = job.sentences
-                for begin in range(0, len(sentences), AT_A_TIME):
-                    self.send(Report(request.task.id, "sentences", [index, sentences[begin : begin + AT_A_TIME]]))
+            for index, answer in enumerate(answers):
+                sentences = answer["sentences"]
+                last = max(0, len(sentences) - AT_A_TIME)
+                for begin in range(0, last, AT_A_TIME):
+                    part = sentences[begin : min(begin + AT_A_TIME, last)]
+                    self.send(Report(request.task.id, "sentences", [index, part]))
+                answer["sentences"] = sentences[last:]
             self.send(Report(request.task.id, "done", answers))
         elif ended.job.error is not None:
             raise ended.job.error
@@ -363,7 +366,7 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
 
 
 def _answers(request: Request) -> Iterator[dict[str, Any]]:
-    """The translated texts of a request, without their sentences."""
+    """The translated texts of a request, with the translations of their sentences or units."""
     for text, job in zip(request.task.texts, request.jobs, strict=True):
         translation = job.result
         assert translation is not None
@@ -374,6 +377,7 @@ def _answers(request: Request) -> Iterator[dict[str, Any]]:
             "confidence": translation.confidence,
             "warnings": translation.warnings,
             "path": translation.path,
+            "sentences": job.sentences,
         }
 
 

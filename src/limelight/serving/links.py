@@ -48,7 +48,7 @@ class Report(NamedTuple):
     kind: Literal["loaded", "partial", "sentences", "done", "refused", "failed", "pong", "closed"]
     value: Any = None
     """The result; of `partial` the number of the text and its beginning; of `sentences` the number of the text and its
-    next sentences or units, which belong to the result; a message for the others."""
+    next sentences or units, which come before those of the result; a message for the others."""
 
 
 ReportCallback = Callable[[Report], None]

@@ -272,7 +272,7 @@ class Pool:
             del engine.requests[report.id]
             if report.kind == "done":
                 for index, sentences in request.sentences.items():
-                    report.value[index]["sentences"] = sentences
+                    report.value[index]["sentences"][:0] = sentences
                 request.done.set_result(report.value)
             else:
                 failed = Refusal(500, "failed", str(report.value))
