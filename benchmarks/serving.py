@@ -239,7 +239,8 @@ def worst_request(model: str, port: int, minutes: float, seed: int = 1) -> None:
             status, slowest = beside(port, partial(ask, port, body))
             worst = max(worst, (slowest / alone, recipe), key=lambda each: each[0])
             told = {name: value for name, value in recipe.items() if value != first[name]} or "the first"
-            print(f"{told}: status {status}, p99 of another client {slowest:.3f} s, alone {alone:.3f} s", flush=True)
+            waited = f"p99 of another client {slowest:.3f} s" if slowest else "over before another client's sentence"
+            print(f"{told}: status {status}, {waited}, alone {alone:.3f} s", flush=True)
     print(f"another client's sentence, p99 relative to alone: at most {worst[0]:.1f}, beside {worst[1]}")
 
 

@@ -69,6 +69,7 @@ def stored(**changed: Any) -> str:
         (stored(sha256="ü" * 64), "keys[0].sha256"),
         (stored(characters_per_minute="9"), "characters_per_minute: input should be a valid integer"),
         (stored(characters_per_minute=0), "characters_per_minute"),
+        (stored().replace("}]", "}, {}]").replace("{}", stored()[stored().index("[") + 1 : -2]), "two keys"),
     ],
 )
 def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:

@@ -41,9 +41,9 @@ LAST = 16
 """Towards the end, an engine takes half of its share of what is left, but at least this number, so that all engines end
 at about the same time."""
 SWITCH = 1e-3
-"""Python's switch interval in seconds while several engines work.
-With the default of five milliseconds a thread holds the interpreter lock while others could begin their next product;
-with ten microseconds, threads interrupt one another too often."""
+"""Python's switch interval in seconds while several engines work, also in a service. With the default of five
+milliseconds a thread holds the interpreter lock while others could begin their next product; with ten microseconds,
+threads interrupt one another too often."""
 
 AT_A_TIME = 16
 """Sentences of one task that a scheduler's engine has at a time."""

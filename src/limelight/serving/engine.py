@@ -41,7 +41,7 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
-AT_A_TIME = 50
+MAX_SENTENCES = 50
 """Maximum number of sentences of a text in one report: others wait while a thousand are converted to JSON."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
@@ -208,17 +208,21 @@ class TranslationLane(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            answers = list(_answers(request))
-            for index, answer in enumerate(answers):
-                sentences = answer["sentences"]
-                last = max(0, len(sentences) - AT_A_TIME)
-                for begin in range(0, last, AT_A_TIME):
-                    part = sentences[begin : min(begin + AT_A_TIME, last)]
-                    self.send(Report(request.task.id, "sentences", [index, part]))
-                answer["sentences"] = sentences[last:]
-            self.send(Report(request.task.id, "done", answers))
+            self._report(request)
         elif ended.job.error is not None:
             raise ended.job.error
+
+    def _report(self, request: Request) -> None:
+        """Report the result, and before it the sentences of long texts but for the last ones."""
+        answers = list(_answers(request))
+        for index, translated in enumerate(answers):
+            sentences = translated["sentences"]
+            last = max(0, len(sentences) - MAX_SENTENCES)
+            for begin in range(0, last, MAX_SENTENCES):
+                part = sentences[begin : min(begin + MAX_SENTENCES, last)]
+                self.send(Report(request.task.id, "sentences", [index, part]))
+            translated["sentences"] = sentences[last:]
+        self.send(Report(request.task.id, "done", answers))
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""
@@ -262,7 +266,7 @@ class TranslationLane(Engine):
 
 class TranslationEngine(TranslationLane):
     """Translates, and explains translations. Short tasks are worked on in the thread that calls `run`, long ones and
-    explanations each in another thread: for most of the time a search does not hold Python's lock.
+    explanations each in a separate thread: a search rarely holds Python's interpreter lock.
 
     Args:
         detector, memory: as of `TranslationLane`.

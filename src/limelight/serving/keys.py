@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.dataclasses import dataclass
 
 from limelight.errors import UserError
@@ -43,6 +43,13 @@ class KeyFile(BaseModel):
 
     format: Literal[1]
     keys: list[Key]
+
+    @field_validator("keys")
+    @classmethod
+    def _different(cls, keys: list[Key]) -> list[Key]:
+        if len({key.name for key in keys}) < len(keys):
+            raise ValueError("two keys have the same name")
+        return keys
 
 
 def digest(secret: str) -> str:
