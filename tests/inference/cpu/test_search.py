@@ -158,7 +158,7 @@ def test_lists_of_translations(
     assert max(map(len, expected)) > 2
     assert_same(decoded(model, requests), expected)
     assert len(calls) == len(requests)
-    assert None not in calls
+    assert calls.count(None) <= 2  # equal sums
 
 
 def test_an_error_of_the_call_is_that_of_its_requests(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
