@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from limelight.documents.document import read_document
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.formats.registry import BOTH_SIDES, FORMATS
+from limelight.formats.registry import BILINGUAL, FORMATS
 from limelight.formats.unit import Options
 from limelight.text.marking import CODES
 from tests.formats.files import PO_HEADER, xliff
@@ -56,7 +56,7 @@ def test_what_is_written_for_a_unit_is_read_as_its_pair(
 
 
 @given(text=st.text("a<>&\"'{}[]:,-#*_=|\n\t 1é", max_size=60))
-@pytest.mark.parametrize("suffix", [suffix for suffix in FORMATS if suffix not in BOTH_SIDES])
+@pytest.mark.parametrize("suffix", [suffix for suffix in FORMATS if suffix not in BILINGUAL])
 def test_a_document_with_nothing_translated_is_byte_equal(suffix: str, text: str) -> None:
     try:
         document = read_document(text.encode(), f"a{suffix}", Options("en", "de"))

@@ -12,7 +12,7 @@ from limelight.documents.parts import Parts, parts_of
 from limelight.documents.report import KEPT, Note, Report, UnitTranslation, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
-from limelight.formats.registry import BOTH_SIDES, suffix_of
+from limelight.formats.registry import BILINGUAL, suffix_of
 from limelight.formats.unit import Options, Unit
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
@@ -107,7 +107,7 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTransl
 
 
 def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
-    both_sides = suffix_of(document.name) in BOTH_SIDES
+    both_sides = suffix_of(document.name) in BILINGUAL
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
     all_notes = (
         note_of(document.name, number, unit, segment, both_sides=both_sides) for number, (unit, segment) in pairs

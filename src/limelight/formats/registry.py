@@ -32,7 +32,7 @@ FORMATS: dict[str, tuple[str, Parse]] = {
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
-BOTH_SIDES = (".po", ".pot", *XLIFF)
+BILINGUAL = (".po", ".pot", *XLIFF)
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _DECLARED = re.compile(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
