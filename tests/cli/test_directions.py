@@ -51,11 +51,11 @@ def test_each_direction_is_scored_and_their_mean(limelight: Limelight, many: Pat
 
 
 def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = corpora(["en-de=a.tsv", "en-pt_BR=b.en", "b.pt", "zh-en=c.jsonl.gz"], "", "", "--train")
+    found = corpora(["en-de=a.tsv", "en-pt_BR=b.en", "b.pt", "pt-BR-en=c.jsonl.gz"], "", "", "--train")
     assert found == (
         Corpus(files=("a.tsv",), source="en", target="de"),
         Corpus(files=("b.en", "b.pt"), source="en", target="pt_BR"),
-        Corpus(files=("c.jsonl.gz",), source="zh", target="en"),
+        Corpus(files=("c.jsonl.gz",), source="pt-BR", target="en"),
     )
     monkeypatch.chdir(tmp_path)
     Path("en-de=x.tsv").write_text("a\tb\n", encoding="utf-8")  # a file that has such a name comes first

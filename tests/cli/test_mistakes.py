@@ -12,6 +12,7 @@ from tests.cli.conftest import Limelight
 MISTAKES = """
     align --model {trained} a.en                | a file with one language needs a file with the other
     align --model {trained} a b c               | 3 files: give one file with both sides, or two files
+    align --model {trained} a.tsv a.tsv         | 2 files with both sides: align one at a time
     attention x                                 | missing model: give --model RUN
     attention x --model nowhere                 | nowhere: there is no such model
     attention x --model {trained} -o map.txt    | map.txt: the suffix determines the format and must be one of .png .sv
@@ -30,6 +31,8 @@ MISTAKES = """
     attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
     back-translate --model {trained} -o new.tsv | missing text: give --text FILE...
     clean a.tsv -o a.tsv                        | a.tsv: is the input; give -o another name
+    clean en-de=a.tsv -o a.tsv                  | a.tsv: is the input; give -o another name
+    compare a.en a.en --test a.tsv -o a.en      | a.en: is the input; give -o another name
     clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx
     clean a.tsv -o b.tmx                        | names its languages
     clean a.tsv -o b.tsv -o c.tsv               | holds both sides: give it alone
@@ -37,6 +40,7 @@ MISTAKES = """
     clean a.tsv -o no/b.tsv                     | no/b.tsv: cannot be written: no such file or directory
     distill --model {trained} -o new.tsv        | missing text: give either --train, parallel text, or --text
     distill --model {trained} -o new.tsv --text a.en --to fr | does not translate to fr; its directions are: en-lumi
+    distill --model {trained} -o new.tsv --text a.en --set guards=false | --set guards: training text is what the
     distill --model {trained} -o new.tsv --text gone.en | gone.en: there is no such file
     distill --model {trained} -o new.txt --text a.en | new.txt: a corpus is written as .tsv
     distill --model {trained} -o new --text a.en | new: a corpus is written as .tsv

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from limelight.corpus.pool import ENDED, Process
+from limelight.corpus.shards import Shard
 from limelight.corpus.translate import Report
 from limelight.errors import RunError, UserError
 from tests.corpus.fakes import DIE, HANG, REFUSE, contents, drive, job_of, run, said, write_shards
@@ -127,6 +128,22 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
         run(job_of(given, tmp_path / "out"))
     with pytest.raises(UserError, match="is in it; give -o another folder"):
         run(job_of(given, tmp_path))
+    with pytest.raises(UserError, match=r"in/out: is in the input .*/in; give -o another folder"):
+        run(job_of(given, given / "out"))
+
+
+def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, digest = write_shards(tmp_path / "in", shards=2, lines=5), Shard.digest
+
+    def unreadable(shard: Shard) -> str:
+        if shard.path.name == "part-0.txt":
+            raise UserError(f"{shard.path}: cannot be read")
+        return digest(shard)
+
+    monkeypatch.setattr(Shard, "digest", unreadable)
+    report = run(job_of(given, tmp_path / "out"))
+    assert report.faults == [f"{given / '0' / 'part-0.txt'}: cannot be read"]
+    assert len(list((tmp_path / "out").rglob("part-1.txt"))) == 1
 
 
 def test_half_a_surrogate_pair_in_any_field_stays_as_it_was(tmp_path: Path) -> None:

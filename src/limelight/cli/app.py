@@ -5,7 +5,7 @@ wait for torch or pydantic.
 """
 
 import sys
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from inspect import cleandoc
 from io import TextIOBase
@@ -18,7 +18,7 @@ from typer.models import CommandInfo
 
 from limelight import __version__
 from limelight.cli.arguments import SEVERAL, option, repeat_options, with_records
-from limelight.cli.outcome import LOADED, guarded, say, silence
+from limelight.cli.outcome import LOADED, exit_code, say, silence
 from limelight.errors import UserError
 from limelight.files import cause
 
@@ -119,11 +119,12 @@ def parser_of(name: str) -> Any:
     """The parser of a command."""
     import_module(f"limelight.cli.{COMMANDS[name][0]}")
     about = LOADED[name]
+    run = with_records(about.run)
     paragraphs = cleandoc(about.run.__doc__ or "").split("\n\n")
     info = CommandInfo(
         name,
         cls=Command,
-        callback=guarded(with_records(about.run)),
+        callback=wraps(run)(lambda **options: exit_code(lambda: run(**options))),
         help="\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs),  # typer would keep line ends
         epilog=about.examples,
         context_settings={"help_option_names": HELP},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option, refuse
-from limelight.cli.corpora import corpora
+from limelight.cli.corpora import corpora, files_in
 from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
@@ -164,7 +164,9 @@ def align(
     if len(files) > 2:
         raise UserError(f"{len(files)} files: give one file with both sides, or two files")
     folders, configs = find_models(model, bundled=True, only_one="words are aligned with one")
-    [corpus] = corpora(files, source_lang, target_lang, "FILE")
+    corpus, *more = corpora(files, source_lang, target_lang, "FILE")
+    if more:
+        raise UserError(f"{1 + len(more)} files with both sides: align one at a time")
     from limelight.config import directions_of, find_direction, known_languages
     from limelight.formats.lines import chunks
     from limelight.preparation.read import pairs_of
@@ -176,7 +178,7 @@ def align(
     translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.align import PairError
 
-    with lines_to(output, files) as write:
+    with lines_to(output, files_in(files)) as write:
         for chunk in chunks(pairs, CHUNK):
             words = [(divide(pair.source), divide(pair.target)) for pair in chunk]
             try:

@@ -12,7 +12,10 @@ from limelight.errors import UserError
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
-_PREFIX = re.compile(r"(?P<source>[A-Za-z]{2,3}(?:_\w+)?)-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)")
+_PREFIX = re.compile(
+    r"(?P<source>[a-z]{2,3}-(?:[A-Z]{2}|[A-Z][a-z]{3})|[A-Za-z]{2,3}(?:_\w+)?)"
+    r"-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)"
+)
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Suffixes of text files that look like language codes but are not."""
 
@@ -92,6 +95,11 @@ def _columns(word: str) -> tuple[str, tuple[str, ...]]:
     if not colon or len(columns) != 2 or not all(columns) or Path(word).exists() or not Path(file).is_file():
         return word, ()
     return file, columns
+
+
+def files_in(words: Sequence[str]) -> list[str]:
+    """The files of these arguments, without languages and columns."""
+    return [_columns(_direction(word)[1])[0] for word in words]
 
 
 def _language(file: str, otherwise: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from limelight.cli import options
-from limelight.cli.arguments import SEVERAL, option
+from limelight.cli.arguments import SEVERAL, option, refuse
 from limelight.cli.corpora import by_direction, corpora
 from limelight.cli.models import Machine, find_models, made_with, open_translator
 from limelight.cli.outcome import command
@@ -73,6 +73,7 @@ class Making:
         """Write a corpus for each direction. Work of an interrupted run is not repeated."""
         from limelight.corpus.synthesis import Job, survey_job
 
+        refuse({"--set guards": "guards" in search}, "training text is what the model writes; leave it out")
         # The filters are those of the model's own training text.
         limits = config.data.max_characters, config.data.max_length_ratio, self.on_bad_line == "skip"
         name = self.output.name
@@ -82,9 +83,8 @@ class Making:
             output = self.output.with_name(f"{stem}.{direction}{name[len(stem) :]}") if len(groups) > 1 else self.output
             jobs.append(Job(tuple(parts), output, side, direction, search, *limits, self.batch_tokens))
         surveys = [survey_job(job) for job in jobs]
-        loaded = folders, self.machine, self.precision
-        made_of = made_with(*loaded, shortlist=self.shortlist)
-        translator = open_translator(*loaded, shortlist=self.shortlist)
+        made_of = made_with(folders, self.machine.device, self.precision, shortlist=self.shortlist)
+        translator = open_translator(folders, self.machine, self.precision, shortlist=self.shortlist)
         for job, survey in zip(jobs, surveys, strict=True):
             _write(job, survey, translator, made_of, quiet=self.quiet)
 

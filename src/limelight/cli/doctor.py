@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from limelight.cli import options
 from limelight.cli.arguments import SEVERAL, argument, flag, option, refuse
-from limelight.cli.corpora import corpora
+from limelight.cli.corpora import corpora, files_in
 from limelight.cli.models import Machine
 from limelight.cli.outcome import command, note
 from limelight.cli.output import Write, lines_to, show
@@ -113,7 +113,7 @@ def clean(
 
     base = output[0].with_suffix("")
     with ExitStack() as stack:
-        writes = [stack.enter_context(lines_to(path, files)) for path in output]
+        writes = [stack.enter_context(lines_to(path, files_in(files))) for path in output]
         with (
             SkipReport(base.with_name(f"{base.name}-skipped.txt"), note) as skipped,
             LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, option, refuse
-from limelight.cli.corpora import by_direction, corpora
+from limelight.cli.corpora import by_direction, corpora, files_in
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note
 from limelight.cli.output import is_path, lines_to, show
@@ -68,7 +68,7 @@ def evaluate(
         refuse(of_search, "this model does not search; leave it out")
     figures: Figures
     texts: Sequence[str] = ()
-    with lines_to(output, test) if output else nullcontext() as write:
+    with lines_to(output, files_in(test)) if output else nullcontext() as write:
         if "pairs" in learns_from:
             pairs = read_tests(test, configs, (source, target))
             _warn_of_overlap(folders, [pair for of_direction in pairs.values() for pair in of_direction])
@@ -187,6 +187,8 @@ def compare(
     from limelight.files import write_whole, writing
     from limelight.formats import read_lines
 
+    if output and any(is_path(output.samefile, name) for name in (first, second, *files_in(test))):
+        raise UserError(f"{output}: is the input; give -o another name")
     pairs: list[Pair] | None = None
     texts = []
     for name in (first, second):
@@ -231,7 +233,7 @@ def score(
     from limelight.formats.lines import chunks
 
     all_scores: list[PairScore] = []
-    with lines_to(output, files) as write:
+    with lines_to(output, files_in(files)) as write:
         for direction, pairs in groups.items():
             for chunk in chunks(pairs, CHUNK):
                 scores = score_pairs(translator, chunk, **languages_of(direction))

@@ -148,7 +148,7 @@ class Job:
             **{name: getattr(self, name) for name in names},
             "n_best": self.mbr or self.n_best,
             "sampling": self.drawing.sampling(sample=self.sample or self.mbr is not None, why=options.NEEDS_SAMPLE),
-            "guards": not self.no_guards,
+            **({"guards": False} if self.no_guards else {}),
             "pivot": not self.no_pivot,
             "protect": False if self.no_protect else self.protect or None,
         }
@@ -192,11 +192,11 @@ class Job:
         set_options = {name: value for name, value in self.text_options.items() if value is not None}
         return set_options | ({"sampling": asdict(set_options["sampling"])} if "sampling" in set_options else {})
 
-    def made_of(self) -> dict[str, Any]:
+    def made_of(self, device: str | None) -> dict[str, Any]:
         """What translations depend on besides the text, as plain values for JSON, with the content of files."""
         from limelight.files import sha256
 
-        return made_with(self.models[0], self.machine, self.precision, shortlist=self.shortlist) | {
+        return made_with(self.models[0], device, self.precision, shortlist=self.shortlist) | {
             "options": {name: value for name, value in self.plain().items() if name != "batch_tokens"},
             "shortlist": self.shortlist,
             "glossary": sha256(self.glossary) if self.glossary else "",

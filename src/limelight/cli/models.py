@@ -168,7 +168,7 @@ def _require_direction(
 
 
 def made_with(
-    folders: Sequence[str], machine: Machine, precision: str | None = None, *, shortlist: bool = False
+    folders: Sequence[str], device: str | None, precision: str | None = None, *, shortlist: bool = False
 ) -> dict[str, Any]:
     """What translations depend on besides text and options, as plain values for JSON: the files of the models, by their
     SHA-256, the precision on this machine, and the version of Limelight."""
@@ -177,11 +177,11 @@ def made_with(
 
     sums = model_sums(folders, shortlist=shortlist).values()
     models = {str(number): files for number, files in enumerate(sums, start=1)}
-    arithmetic = resolved_precision(folders[0], machine, precision)[1]
+    arithmetic = resolved_precision(folders[0], device, precision)[1]
     return {"models": models, "precision": arithmetic, "limelight": __version__}
 
 
-def resolved_precision(folder: str, machine: Machine, requested: str | None) -> tuple[str, str]:
+def resolved_precision(folder: str, device: str | None, requested: str | None) -> tuple[str, str]:
     """The precision that a model is searched in on this machine, and the same with the kind of its products."""
     from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
@@ -193,9 +193,9 @@ def resolved_precision(folder: str, machine: Machine, requested: str | None) -> 
     from limelight.inference.prepare import arithmetic_of, search_precision
     from limelight.models.families import choose_device
 
-    device = choose_device(machine.device or "auto", setting="--device ")
-    named = named or search_precision(stored, device)
-    return named, arithmetic_of(named, device)
+    chosen = choose_device(device or "auto", setting="--device ")
+    named = named or search_precision(stored, chosen)
+    return named, arithmetic_of(named, chosen)
 
 
 @lasting()

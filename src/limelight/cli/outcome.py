@@ -4,14 +4,13 @@
 bug and keeps its traceback.
 """
 
-import functools
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import typer
 
@@ -48,16 +47,6 @@ def command(name: str, examples: str) -> Callable[[Callable[..., None]], Callabl
         return function
 
     return register
-
-
-def guarded(command: Callable[..., None]) -> Callable[..., int]:
-    """Wrap a command so that it returns its exit code."""
-
-    @functools.wraps(command)
-    def run(**options: Any) -> int:
-        return exit_code(lambda: command(**options))
-
-    return run
 
 
 def exit_code(work: Callable[[], None]) -> int:

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from limelight.cli import options
 from limelight.cli.arguments import SEVERAL, assignments, flag, option
 from limelight.cli.corpora import corpora, is_small_budget, with_settings
@@ -149,7 +151,7 @@ def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
         run(resolved, out, quiet=quiet)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
-            raise SystemExit(1) from None  # the first process reports it
+            raise typer.Exit(1) from None  # the first process reports it
         raise
     except Stopped as stopped:
         if (out / "config.yaml").exists():

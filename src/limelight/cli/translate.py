@@ -95,7 +95,7 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
         if results is None:
             brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
             translator = job.translator(aside=True, brief=brief)
-            if text is not None and options["guards"] and not options["source_lang"]:
+            if text is not None and not job.no_guards and not options["source_lang"]:
                 translator.require_language(text, options["target_lang"], pivot=options["pivot"])
             if file is None and text is None:
                 greet(SENTENCES)
@@ -148,7 +148,7 @@ def translate_documents(job: Job, path: Path) -> None:
     if set_options["protect"] is None:
         set_options["protect"] = True  # also with a model that was not trained with placeholders
     direction = job.source_lang, job.target_lang
-    made_of, translator = job.made_of(), job.translator()
+    made_of, translator = job.made_of(job.machine.device), job.translator()
 
     def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
         options = translator.options(**{**set_options, "source_lang": source or job.source_lang})
@@ -207,10 +207,9 @@ def translate_corpus(job: Job) -> None:
     if job.sample and job.drawing.seed is None:
         raise UserError("--sample over many files needs --seed N")
     workers, settings = _settings(job)
-    machine = replace(job.machine, device=settings.device, threads=None)
-    precision, _ = resolved_precision(job.models[0][0], machine, job.precision)
+    precision, _ = resolved_precision(job.models[0][0], settings.device, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
-    made_of = replace(job, machine=machine, precision=precision).made_of()  # type: ignore[arg-type]  # one of them
+    made_of = job.made_of(settings.device)
     files = CorpusJob(tuple(job.inputs), Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
     with Display() as display:
 

@@ -99,8 +99,7 @@ class Results:
         """Raises `UserError` if they were made, or begun, with other settings or other content of the file."""
         self.shard = shard
         self._about = folder / SHARDS / shard.name
-        input_sum = {"SHA-256 of the input": shard.digest(), "lines of a part": size}
-        self._output = Output(folder / shard.name, self._about, {**made_of, **input_sum})
+        self._output = Output(folder / shard.name, self._about, {**made_of, "lines of a part": size})
         former = self._output.former()
         self.finished = former is not None
         self.counts = Counts(former["counts"] if former else {})

@@ -92,6 +92,9 @@ def translate_corpus(job: CorpusJob, start: Start, show: Show = lambda report, f
     for shard in shards:
         if job.output.resolve() in shard.path.resolve().parents:
             raise UserError(f"{job.output}: {shard.path} is in it; give -o another folder")
+    for name in job.inputs:
+        if job.output.resolve().is_relative_to(Path(name).resolve()):  # its files would be inputs of the next call
+            raise UserError(f"{job.output}: is in the input {name}; give -o another folder")
     with writing(job.output, AGAIN):
         job.output.mkdir(parents=True, exist_ok=True)
     pool, began = Pool(start, job.workers, timeout=job.timeout), time.monotonic()
@@ -117,7 +120,12 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
     """All that is to be translated, file by file; `about` has the results, the items and whether they are the last."""
     made_of = {**job.made_of, "field": job.field}
     for shard in shards:
-        results = Results(job.output, shard, made_of, job.chunk)
+        try:
+            digest = shard.digest()
+        except UserError as error:  # of this file alone
+            report.faults.append(str(error))
+            continue
+        results = Results(job.output, shard, {**made_of, "SHA-256 of the input": digest}, job.chunk)
         if results.finished:
             report.add(results)
             report.former += 1

@@ -73,13 +73,13 @@ def study_heads(
     tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(translator, rows)
     before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
-        show(count, len(heads))
         roles = {
             name: Mean(float(np.mean(measured)), float(np.std(measured)))
             for name, measured in values[str(head)].items()
         }
         change = change_of(sentence_losses(model, corpus, removed=[head]), before, tokens)
         figures.append(HeadFigures(head, roles, change))
+        show(count, len(heads))
     test = [pair for measured in pairs.values() for pair in measured]
     return HeadStudy(
         loss=float(before.sum() / tokens.sum()),

@@ -41,6 +41,7 @@ from limelight.interop.vocabularies import (
     SOURCE_MODEL,
     TARGET_MODEL,
     Side,
+    numbered,
     read_segmentation,
     read_side,
     refused_tokenizers,
@@ -179,11 +180,7 @@ def width_axis(name: str) -> int | None:
 def write_tokenizers(tokenizers: Tokenizers, folder: Path, direction: Direction = UNNAMED) -> None:
     """Write the files of transformers' `MarianTokenizer`, of which both sides have the same tokens. Raises `UserError`
     if two ids have the same name."""
-    pieces = tokenizers.target.pieces(range(tokenizers.target.size))
-    ids = {piece: number for number, piece in enumerate(pieces)}
-    if len(ids) < len(pieces):
-        twice = next(piece for number, piece in enumerate(pieces) if ids[piece] != number)
-        raise UserError(f"the vocabulary has the piece {shown(twice)} twice; elsewhere a piece has one id")
+    ids = numbered(tokenizers.target.pieces(range(tokenizers.target.size)))
     write_sentencepiece(tokenizers, folder)
     write_json(folder / VOCABULARY, ids)
     settings = {

@@ -54,6 +54,15 @@ def read_segmentation(path: Path) -> bytes:
     return model
 
 
+def numbered(names: Sequence[str]) -> dict[str, int]:
+    """The ids of tokens, their positions. Raises `UserError` if a token is there twice."""
+    ids = {name: number for number, name in enumerate(names)}
+    if len(ids) < len(names):
+        twice = next(name for number, name in enumerate(names) if ids[name] != number)
+        raise UserError(f"the vocabulary has the token {shown(twice)} twice")
+    return ids
+
+
 def read_side(
     model: bytes,
     names: Sequence[str],
@@ -67,10 +76,7 @@ def read_side(
 
     Raises `UserError` if a token is there twice, or one of the two special tokens is not there.
     """
-    ids = {name: number for number, name in enumerate(names)}
-    if len(ids) < len(names):
-        twice = next(name for number, name in enumerate(names) if ids[name] != number)
-        raise UserError(f"the vocabulary has the token {shown(twice)} twice")
+    ids = numbered(names)
     missing = [name for name in (end, unknown) if name not in ids]
     if missing:
         raise UserError(f"the vocabulary has no {' and no '.join(map(shown, missing))}")

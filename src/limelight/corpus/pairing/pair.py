@@ -15,8 +15,7 @@ from limelight.corpus.pairing.path import Bead
 from limelight.documents.document import open_document
 from limelight.errors import UserError, counted
 from limelight.formats.opening import BOTH_SIDES
-from limelight.formats.registry import BILINGUAL
-from limelight.formats.registry import is_document
+from limelight.formats.registry import BILINGUAL, is_document
 from limelight.formats.unit import Options, Unit, has_words
 from limelight.text.judge import function_words, likely_language
 from limelight.text.languages import normal_code
