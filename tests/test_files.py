@@ -1,6 +1,7 @@
 """Files and folders that are whole or not there, whatever happens while they are written."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -210,6 +211,9 @@ def test_a_file_that_cannot_be_written_is_told_with_path_and_cause(tmp_path: Pat
     with pytest.raises(RunError, match=f"^{tmp_path}/missing/file: cannot be written: No such file"):  # noqa: SIM117
         with writing(tmp_path / "log", ""):
             (tmp_path / "missing" / "file").write_text("x")
+    with pytest.raises(RunError, match="cannot be written: several files"):  # noqa: SIM117
+        with writing(tmp_path / "log", ""), whole_folder(tmp_path / "whole"):
+            raise shutil.Error("several files")
     write_output(tmp_path / "file", b"abc")
     assert (tmp_path / "file").read_bytes() == b"abc"
     with pytest.raises(UserError, match=r"there/file: cannot be written: no such file or directory"):

@@ -16,7 +16,6 @@ import traceback
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
@@ -24,6 +23,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from limelight.errors import RunError, UserError
+from limelight.registry import resolve
 
 KILLED = "ended from outside by SIGKILL, usually because memory ran out"
 MAX_MESSAGE = 1 << 32
@@ -145,12 +145,6 @@ def _receive(pipe: Connection) -> Frame:
 # --- in the child ---
 
 
-def _named(path: str) -> Callable[..., Any]:
-    module, _, name = path.partition(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
-    return function
-
-
 def end_with_parent() -> None:
     """In a process of a standard executor: end with the parent, which alone is stopped by signals."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -185,7 +179,7 @@ def _run(pipe: Connection, work: str, arguments: tuple[Any, ...]) -> None:
             _send(pipe, header, payload)
 
     threading.Thread(target=read, daemon=True).start()
-    _named(work)(inbox, send, *arguments)
+    resolve(work)(inbox, send, *arguments)
     os._exit(0)  # nothing is to be saved, and no thread of a library is waited for
 
 
@@ -195,7 +189,7 @@ def answer_calls(inbox: Inbox, send: Send, factory: str, *arguments: Any) -> Non
     while True:
         header, payload = inbox.get()
         try:
-            handler = handler or _named(factory)(*arguments)
+            handler = handler or resolve(factory)(*arguments)
             send(*handler(header, payload))
         except UserError as error:
             send({"error": str(error)})

@@ -22,11 +22,12 @@ FORMER = ".former"
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """A context that adds `path` to an `OSError` without a file name, as raised while bytes are written or synced."""
+    """A context that adds `path` to an `OSError` of the system without a file name, as while bytes are written."""
     try:
         yield
     except OSError as error:
-        error.filename = error.filename or str(path)
+        if error.strerror:  # without it, a file name would replace the reason
+            error.filename = error.filename or str(path)
         raise
 
 

@@ -1,8 +1,8 @@
 """Registries: parts of the package by the names that settings have for them. Plugins add their own."""
 
-import importlib
 from collections.abc import Callable
-from typing import Generic, TypeVar, cast
+from importlib import import_module
+from typing import Any, Generic, TypeVar, cast
 
 from limelight.errors import UserError
 from limelight.plugins import load_plugins
@@ -39,12 +39,18 @@ class Registry(Generic[Part]):
     def find(self, name: str) -> Part:
         """The part of this name. Raises `UserError` for an unknown name."""
         if not self.has(name):
-            raise UserError(f"unknown {self.kind} {name!r}; choose from {', '.join(self.parts)}, or name its --plugin")
+            known = f"choose from {', '.join(self.parts)}, or " if self.parts else ""
+            raise UserError(f"unknown {self.kind} {name!r}; {known}name its --plugin")
         part = self.parts[name]
         if isinstance(part, str):
-            module, _, attribute = part.partition(":")
-            part = getattr(importlib.import_module(module), attribute)
+            part = resolve(part)
         return cast(Part, part)
+
+
+def resolve(path: str) -> Any:
+    """Import and return the object that `module:name` refers to."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _origin(part: object) -> tuple[object, object]:

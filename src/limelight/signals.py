@@ -34,8 +34,8 @@ class Stopped(BaseException):
 class StopRequest:
     """A context that handles stop signals; previous handlers are restored on exit.
 
-    Between updates `check()` raises `Stopped`. Inside `interruptible()`, where no state is half written (reading text,
-    validating, summing gradients), the signal raises it immediately.
+    A signal sets `number`, which the training loop reads after each update. Inside `interruptible()`, where no state is
+    half written (reading text, validating, summing gradients), it raises `Stopped` immediately.
 
     Python runs signal handlers only between bytecodes, and compiled code may delay that for minutes. Therefore a thread
     watches, too: it ends the process when the time is up, and at a second signal.

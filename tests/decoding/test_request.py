@@ -58,6 +58,12 @@ def test_the_length_penalty_is_equation_14_and_without_its_offset_a_power() -> N
     assert length_penalty(0.0, 1.0, 0.0) == 1.0  # no token, and nothing is divided by zero
 
 
+@pytest.mark.parametrize("n_best", [2.5, "2"])
+def test_the_number_of_translations_is_whole(n_best: object) -> None:
+    with pytest.raises(UserError, match="n_best must be a whole number, not"):
+        search_settings(OWN, {"beam_size": 4, "n_best": n_best})
+
+
 @pytest.mark.parametrize("wrong", [{"n_best": 2}, {"beam_size": 0}, {"beam_size": 3, "sampling": Sampling()}])
 def test_settings_that_exclude_each_other_are_refused(wrong: dict) -> None:
     with pytest.raises(UserError, match=r"n_best must be from 1|exclude each other"):

@@ -55,6 +55,10 @@ def test_what_is_not_a_table_is_an_error(row: bytes, tmp_path: Path) -> None:
     assert "a.csv:3: " in error
 
 
+def test_a_first_line_that_is_no_row_is_an_error(tmp_path: Path) -> None:
+    assert "a.csv:1: not a row of CSV" in read(write(tmp_path, "a.csv", b"x" * 140_000 + b"\na,b\n"))[3]
+
+
 @pytest.mark.parametrize("rows", [1, 20_000])
 def test_a_quote_without_an_end_stops_with_the_row_where_it_begins(rows: int, tmp_path: Path) -> None:
     path = write(tmp_path, "a.csv", 'en,de\na,b\n"c,d\n' + "eeeee,fffff\n" * rows)

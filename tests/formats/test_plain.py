@@ -23,6 +23,13 @@ def test_wrapped_lines_are_one_paragraph_and_are_wrapped_again() -> None:
     assert new.lower() == WRAPPED.lower()
 
 
+def test_options_of_a_program_are_not_joined() -> None:
+    text = (
+        "  -a, --author               print the author of each file entry\n  -b, --escape               print escapes\n"
+    )
+    assert len(texts(text, ".txt")) == 2
+
+
 def test_lines_that_are_sentences_are_not_joined() -> None:
     text = "This is a sentence that is long enough to have been wrapped.\nThis one is not.\n- a list\n"
     assert len(texts(text, ".txt")) == 3

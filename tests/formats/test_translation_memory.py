@@ -86,6 +86,12 @@ def test_a_folder_that_cannot_be_written_has_a_temporary_index(tmp_path: Path, m
     assert memory.find(PAIRS[0][0]) is not None
     assert "the index is temporary" in said[0]
     assert [each.name for each in tmp_path.iterdir()] == ["m.tsv"]
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="no pairs in en and de"):
+        open_memory(path, "en", "de", say=said.append)
+    assert not any((tmp_path / "temporary").iterdir())
 
 
 def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:

@@ -5,12 +5,28 @@ import random
 import pytest
 
 from limelight.formats.unit import Code, Splice, make_unit, splice, with_codes
+from tests.formats.helpers import units_of, upper
 
 
 def test_characters_that_look_like_codes_are_codes_of_themselves() -> None:
     text = "a \U000f1000 b \U000ffffd"
     unit = make_unit([text, Code("<x/>")], lambda new: [], 1)
     assert with_codes(unit.text, unit.codes, str.upper) == "A \U000f1000 B \U000ffffd<x/>"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text", "expected"),
+    [
+        (".html", '<html lang="en"><title>OK</title><p>a dog</p>', '<html lang="de"><title>OK</title><p>A DOG</p>'),
+        (".json", '{"en": {"app": "OK", "x": "a dog"}}', '{"de": {"app": "OK", "x": "A DOG"}}'),
+    ],
+)
+def test_the_language_of_a_file_is_changed_where_its_first_segment_is_not(
+    suffix: str, text: str, expected: str
+) -> None:
+    first, *others = units_of(text, suffix)
+    assert first.text == "OK"
+    assert splice(text, [each for unit in others for each in unit.write(upper(unit.text))]) == expected
 
 
 def test_splices_in_any_order(seed: int) -> None:

@@ -18,9 +18,10 @@ from limelight.config.models import LearnsFrom, ModelSection, Width
 from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding
 from limelight.models import families
-from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, resolve, use_of
+from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, use_of
 from limelight.models.interface import Memory, Seq2Seq, State
 from limelight.pipelines.translator import Translator
+from limelight.registry import resolve
 from limelight.storage.model import StoredModel, load_model
 from limelight.training.tasks.task import Task
 from tests.training.helpers import go, tiny_run

@@ -205,7 +205,9 @@ def test_a_long_text_is_not_shown_too_often(seed: int) -> None:
 
 def test_languages_are_detected() -> None:
     detector = learn_detector({"en": ["the dog runs"] * 9, "de": ["der Hund läuft"] * 9})
-    [report] = worked(translator(table(1)), [Task(1, "detect", ["the dog", "der Hund"])], detector=detector)
+    one = translator(table(1))
+    one.detector = detector
+    [report] = worked(one, [Task(1, "detect", ["the dog", "der Hund"])])
     assert [next(iter(each)) for each in report.value] == ["en", "de"]
     [report] = worked(translator(table(1)), [Task(1, "detect", ["the dog"])])
     assert report.value == [{"en": 1.0}]

@@ -74,6 +74,12 @@ def test_languages_of_the_system_message(system: str, source: str, targets: tupl
     assert (found.texts, found.source, found.targets) == ((TEXT,), source, targets)
 
 
+def test_many_spaces_take_no_long_time() -> None:
+    began = time.process_time()
+    assert read_prompt(f"translate target language{' ' * 10_000}x", TEXT).targets == ()
+    assert time.process_time() - began < 2  # 60 seconds in quadratic time
+
+
 def test_the_instruction_of_the_user_comes_before_that_of_the_system() -> None:
     assert read_prompt("Translate to French.", f"Translate to German: {TEXT}").targets == ("de",)
 

@@ -34,6 +34,13 @@ def test_a_language_into_itself_changes_nothing(service: Running, target: str) -
     assert SAID.encode() in service.post("/api/v1/translate", streamed).value
 
 
+def test_a_model_from_a_language_into_itself_translates() -> None:
+    corrects = translator(table(1), "de", "de")
+    with running({"one": corrects}) as one:
+        answer = one.post("/translate", {"q": "dab", "source": "de", "target": "de"}).value
+    assert answer["translatedText"] == corrects.translate("dab").text != "dab"
+
+
 def test_a_language_that_no_model_has_is_refused_into_itself_too(service: Running) -> None:
     assert service.post("/translate", {"q": "dab", "source": "fr", "target": "fr"}).status == 400
 

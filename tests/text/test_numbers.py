@@ -122,6 +122,18 @@ def test_a_number_is_only_added_where_the_source_has_numbers() -> None:
     assert compare_numbers(f"{mark} dogs", f"{mark} 60 Hunde", ("en", "de")).added == ("60",)
 
 
+@pytest.mark.parametrize("text", ["1" + "'11" * 20_000, "1" + ".111" * 20_000 + ".11"])
+def test_digits_in_groups_take_linear_time(text: str) -> None:
+    find_numbers(text, "en")  # half a minute in quadratic time
+
+
+def test_the_name_of_a_month_may_have_letters_of_another_case() -> None:
+    readings = [
+        [each.readings for each in find_numbers(f"It was on 3 {month} 2020.", "en")] for month in ("APRİL", "APRIL")
+    ]
+    assert readings[0] == readings[1] != []
+
+
 def test_a_number_of_thousands_of_digits_is_compared_as_text() -> None:
     """Python refuses to read it as an integer."""
     number = "1." + "9" * 5000

@@ -122,6 +122,13 @@ def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
     assert found(f"{text} {{x}}").count(piece) <= len(text)
 
 
+@pytest.mark.parametrize("piece", [" b=1{x}", " open", " open{x}"])
+def test_a_tag_without_an_end_is_read_in_one_way(piece: str) -> None:
+    """One with two readings of each attribute would take exponential time."""
+    assert not any(each.startswith("<") for each in found(f"<a{piece * 40} <"))
+    assert found(f"<a{piece} c='2'>x</a>")[0] == f"<a{piece} c='2'>"
+
+
 def test_no_span_tears_a_pair_of_codes_apart() -> None:
     opened, closed, alone = Code("[", "open", "a"), Code("](x)", "close", "a"), Code("<br>")
     parts = [opened, "https://a.org/b", closed, "{x ", opened, "y", closed, "}", alone, "key", opened, "y z", closed]

@@ -12,7 +12,7 @@ from limelight.storage.layout import CARD, INT8_COST
 from limelight.storage.tables import Int8Cost, save_table
 from limelight.training import complete
 from limelight.training.run import train
-from tests.training.helpers import tiny_run, write_pairs
+from tests.training.helpers import tiny_run, with_training, write_pairs
 
 
 def run_with(folder: Path, valid: str) -> RunConfig:
@@ -35,6 +35,12 @@ def test_a_run_measures_int8_at_its_end_and_a_failed_fit_is_a_line(
     assert not (tmp_path / "run/best/confidence.json").exists()
     kept = json.loads((tmp_path / "run/best/first-look.json").read_text(encoding="utf-8"))
     assert kept == explain(load_translator(tmp_path / "run"), Question(kept["sides"]["source"]["text"], "en", "de"))
+
+    (tmp_path / "run/best/roles.json").write_text("of the weights before")
+    (tmp_path / "run/best/first-look.json").write_text("likewise")
+    train(with_training(config, max_steps=12), tmp_path / "run", quiet=True)
+    assert not (tmp_path / "run/best/roles.json").exists()
+    assert json.loads((tmp_path / "run/best/first-look.json").read_text(encoding="utf-8")) != kept
 
     costs = tmp_path / "run/best" / INT8_COST
     if not costs.exists():

@@ -83,6 +83,12 @@ def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, 
     assert stored.hold_out == 10
 
 
+@pytest.mark.usefixtures("unmeasured")
+def test_validation_text_may_be_held_out_of_the_new_text(parent: Path, tmp_path: Path) -> None:
+    train(tuned(parent, tmp_path, hold_out=12), tmp_path / "run", quiet=True)
+    assert load_config(tmp_path / "run/config.yaml").data.hold_out == 12
+
+
 class Fixed:
     """Validations with given figures: of the new text and of general text, by the share of the trained weights."""
 

@@ -1,6 +1,7 @@
 """Plain text as rows of equal length, and masked lines."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -123,6 +124,7 @@ class MaskedStream(Stream):
         if not len(self):
             raise UserError("no line of the text has a token that could be predicted")
         self.chunks = -(-len(self) // chunk_rows)
+        self._order_of = lru_cache(maxsize=1)(self._order)
 
     def __len__(self) -> int:
         """Number of rows per epoch."""
@@ -131,9 +133,12 @@ class MaskedStream(Stream):
     def batches_per_epoch(self) -> float:
         return count_batches(self.lengths, self.lengths, tokens=self.tokens)
 
+    def _order(self, epoch: int) -> np.ndarray:
+        """The rows of an epoch in their order, made once for all its chunks."""
+        return np.random.default_rng([self.seed, epoch]).permutation(len(self))
+
     def _make(self, position: Position, draw: Draw) -> Chunk:
-        order = np.random.default_rng([self.seed, position.epoch]).permutation(len(self))
-        rows = order[position.chunk * self.chunk_rows :][: self.chunk_rows]
+        rows = self._order_of(position.epoch)[position.chunk * self.chunk_rows :][: self.chunk_rows]
         lengths, generator = self.lengths[rows], np.random.default_rng([self.seed, position.epoch, position.chunk + 1])
         return cut_chunk([lengths, lengths], self.chosen[rows], rows, tokens=self.tokens, generator=generator)
 

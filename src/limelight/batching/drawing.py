@@ -111,7 +111,7 @@ def varied_rows(
 
     def alignment_of(number: int) -> Alignment:
         alignment = seen[number].alignment
-        assert alignment is not None  # `BatchStream` refuses views without
+        assert alignment is not None  # preparation aligns the text wherever a rate needs it
         return alignment.of(chosen[number, 1])
 
     augmented = list(map(Augmented, texts))

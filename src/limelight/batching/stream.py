@@ -1,8 +1,8 @@
 """An endless stream of training batches that can be resumed at any batch.
 
 Everything is a pure function of (text, settings, position): a position is three numbers, and no random state is stored.
-An epoch is divided into chunks, each of which one process cuts into batches for all. Memory is bounded by a few chunks,
-not by the text.
+An epoch is divided into chunks, each of which one process cuts into batches for all. Besides a few chunks,
+memory holds 16 bytes for each pair of an epoch, its order.
 """
 
 from abc import ABC, abstractmethod
@@ -21,9 +21,7 @@ from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_bat
 from limelight.batching.drawing import Draw, Drawing, DrawnRows, Part, View, drawing, stored_rows
 from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
-from limelight.text.augmentation import ALIGNED, MARKING
 from limelight.tokens import Tokenizers
-from limelight.tokens.marked import require_marks
 from limelight.tokens.tokenizer import END
 
 T = TypeVar("T")
@@ -166,7 +164,7 @@ class BatchStream(Stream):
         processes: number of processes that draw pairs; with 0 a thread does. The batches are the same.
         chunk_pairs: pairs that are shuffled, segmented and sorted together.
 
-    Raises `UserError` if an epoch would be empty, and for marks that the vocabulary or the corpora do not support.
+    Raises `UserError` if an epoch would be empty.
     """
 
     target_ends = 1
@@ -192,13 +190,6 @@ class BatchStream(Stream):
                 "there is nothing to train on: no pair is left after reading, cleaning and weighting "
                 f"{', '.join(map(str, {view.weight for view in views}))}"
             )
-        if self.drawing.uses(*ALIGNED) and any(view.alignment is None for view in views):
-            raise UserError(
-                f"augmentation.{', augmentation.'.join(ALIGNED)} need word alignments, and there are none for these "
-                "corpora: set them to 0"
-            )
-        for tokenizer in tokenizers if self.drawing.uses(*MARKING, "figures") else ():
-            require_marks(tokenizer)
 
     def batches_per_epoch(self) -> float:
         """Approximate number of batches per epoch, before variation makes some rows longer."""
@@ -231,7 +222,7 @@ class BatchStream(Stream):
         for number, view in enumerate(self.views):
             rows = view.rows_of_epoch(generator)
             parts.append(np.stack([np.full(len(rows), number), rows], axis=1))
-        return generator.permutation(np.concatenate(parts).astype(np.int64))
+        return generator.permutation(np.concatenate(parts))
 
     def _batch(self, chunk: Chunk, position: Position) -> Batch:
         padding = self.tokenizers.target.padding

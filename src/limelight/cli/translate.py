@@ -138,7 +138,6 @@ def translate_documents(job: Job, path: Path) -> None:
     from limelight.documents.folder import translate_folder
     from limelight.documents.translate import Work, translate_document
     from limelight.formats.unit import Options
-    from limelight.pipelines.codec import choose_direction
     from limelight.screen import Display
 
     assert job.output_file is not None
@@ -155,8 +154,7 @@ def translate_documents(job: Job, path: Path) -> None:
         return translator.run(translator.jobs(texts, options), job.batch_tokens)
 
     def detect(text: str) -> str:
-        pivots = () if job.no_pivot else translator.pivots
-        chosen = choose_direction(translator.directions, translator.detector, text, *direction, pivots)
+        chosen = translator.choose(text, *direction, pivot=not job.no_pivot)
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
     with lines_to(job.report) if job.report else nullcontext() as write, Display() as display:

@@ -226,7 +226,7 @@ class BatchingConfig(Section):
     block: int = Field(256, ge=2)
     """Plain text is cut into rows of this many tokens without padding; a batch has `tokens / block` rows."""
     chunk_pairs: int = Field(100_000, ge=1)
-    """Pairs that are shuffled, sampled and sorted together; bounds memory for corpora of any size."""
+    """Pairs that are shuffled, sampled and sorted together; bounds memory, but for 16 bytes for each pair."""
 
 
 class TrainingConfig(Section):

@@ -125,9 +125,7 @@ class Lane:
         self._slots = max(self._slots, *(slot + 1 for slot in chosen))
         slots = np.array(chosen, dtype=np.int64)
         self.search.admit([entry.request for entry in joining], slots)
-        if self._short is not None:
-            entries = (self.entries.get(slot) for slot in range(self._slots))
-            self._output = self._short.onto([entry and entry.request.shortlist for entry in entries])
+        self._list()
         if self._state is None:
             self._state = fresh
         else:
@@ -160,8 +158,14 @@ class Lane:
         self.entries = {new: self.entries[slot] for new, slot in enumerate(taken)}
         self._slots, slots = len(taken), np.array(taken, dtype=np.int64)
         self.search.keep(slots)
-        self._output = self._output.keep(slots)
+        self._list()
         self._state = self._state.keep(torch.from_numpy(slots).to(self._device))
+
+    def _list(self) -> None:
+        """Project onto the lists of the current requests."""
+        if self._short is not None:
+            entries = (self.entries.get(slot) for slot in range(self._slots))
+            self._output = self._short.onto([entry and entry.request.shortlist for entry in entries])
 
 
 def search_for(model: Seq2Seq, width: int) -> Search:

@@ -142,6 +142,8 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
     named: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     sampling, n_best = named.pop("sampling", None), named.pop("n_best", 1)
+    if not isinstance(n_best, int):
+        raise UserError(f"n_best must be a whole number, not {n_best!r}")
     rules = tuple((name, named.pop(name)) for name in RULES if name in named)
     filled = _filled_in(config, named)
     if n_best > 1 and "prune" in named and sampling is None:
@@ -245,7 +247,7 @@ class Hypothesis:
             tokens, the end, if any, counted as a token; for samples `log_probability`.
         log_probability: sum over all tokens, natural logarithm; forced tokens count, and so does the end if `finished`.
         finished: whether the end was reached within the length limit.
-        log_probabilities: of each token, and of the end if `finished`; empty for partial results.
+        log_probabilities: of each token, and of the end if `finished`.
     """
 
     ids: tuple[int, ...]

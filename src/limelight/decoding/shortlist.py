@@ -42,13 +42,6 @@ class Output(NamedTuple):
         rows = torch.from_numpy(active.sentences).to(logits.device)
         return logits.gather(1, self.columns[rows]).masked_fill_(self.beyond[rows], -torch.inf)
 
-    def keep(self, slots: Integers) -> "Output":
-        """The output for these slots only, in this order."""
-        if self.ids is None or self.columns is None or self.beyond is None:
-            return self
-        there = torch.from_numpy(slots).to(self.columns.device)
-        return Output(self.project, self.ids[slots], self.columns[there], self.beyond[there])
-
 
 class ShortOutput:
     """A model's projection onto the shortlists of the current requests."""

@@ -71,13 +71,10 @@ class Parts:
 
     def append(self, value: Any) -> None:
         """Write the next part, a plain value for JSON. Raises `RunError` if it cannot be written."""
-        self.write(self._count, value)
-
-    def write(self, number: int, value: Any) -> None:
-        """Write or replace the part of a number, at most the next one."""
-        with writing(self._path(number), AGAIN):
-            write_whole(self._path(number), as_json(value))
-        self._count = max(self._count, number + 1)
+        path = self._path(self._count)
+        with writing(path, AGAIN):
+            write_whole(path, as_json(value))
+        self._count += 1
 
     def remove(self) -> None:
         """Remove the folder, after the output is complete."""

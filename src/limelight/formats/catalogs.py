@@ -11,7 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from limelight.errors import shown
-from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has_words, line_at, text_unit, with_first
+from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has_words, line_at, text_unit, with_splices
 
 MAX_DEPTH = 100
 MAX_NAME = 200
@@ -132,7 +132,7 @@ def _units(
         elif string.value:
             kept.append(Kept(line, string.value))
     if len(keys) == 1 and options.source and options.target and keys[0].value.lower() == options.source.lower():
-        return with_first(units, keys[0].splices(options.target))
+        return with_splices(units, keys[0].splices(options.target))
     return units
 
 

@@ -25,7 +25,7 @@ def read_rows(path: str, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]
             for batch in batches:
                 yield from map(_without_empty, batch.to_pylist())
         return
-    with _open_parquet(path) as rows:
+    with _naming_errors(path), _open_parquet(path) as rows:
         names = [name for name in rows.schema_arrow.names if not fields or name in fields]
         for batch in rows.iter_batches(ROWS, columns=names):
             yield from map(_without_empty, batch.to_pylist() if names else [{}] * batch.num_rows)

@@ -20,7 +20,7 @@ from limelight.formats.unit import (
     make_unit,
     parts_of,
     text_unit,
-    with_first,
+    with_splices,
 )
 from limelight.formats.xml import Element, escape_xml, parse_xml
 from limelight.text.marking import Role
@@ -89,7 +89,7 @@ class Tag(NamedTuple):
 
 
 def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
-    """All tags between two positions. In HTML, the content of `script` and `style` has no tags."""
+    """All tags between two positions. In HTML, the content of `script`, `style`, `textarea` and `title` has no tags."""
     while match := _TOKEN.search(text, position, end):
         position = match.end()
         if match["name"] is None:
@@ -124,7 +124,7 @@ def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[in
     present, is set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)))
     named = (tag.find("lang") for tag in reader.tags if tag.name == "html" and language)
-    return with_first(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
+    return with_splices(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
 
 
 def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:

@@ -12,7 +12,7 @@ MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
 _LINE = re.compile(r"[^\r\n]+")
 _ENDED = re.compile(r"[.!?:;。！？…][\"'”’)\]]*\s*$")
-_LIST = re.compile(r"\s*(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+")
+_LIST = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+|--?\w)")
 
 
 def text_units(text: str) -> list[Unit]:

@@ -23,7 +23,7 @@ from limelight.formats.unit import (
     located,
     make_unit,
     with_codes,
-    with_first,
+    with_splices,
 )
 
 MAX_ENTRY = 1_000_000
@@ -202,7 +202,7 @@ def po_units(text: str, options: Options) -> list[Unit]:
         (_OPEN_CHARSET, "charset=UTF-8"),
     )
     matches = [(pattern.search(text), new) for pattern, new in headers]
-    return with_first(units, [Splice(*match.span(), new) for match, new in matches if match and new])
+    return with_splices(units, [Splice(*match.span(), new) for match, new in matches if match and new])
 
 
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:

@@ -78,7 +78,10 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
         if (first := next(lines, None)) is None:
             return
         delimiter = max(DELIMITERS, key=first.count)
-        header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
+        try:
+            header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
+        except csv.Error as error:
+            raise UserError(f"{file}:1: not a row of CSV ({error}); is a quote missing?") from None
         columns = (
             [(column, "") for column in _column_indexes(sides, header, file)] if sides else _text_columns(tuple(header))
         )

@@ -131,7 +131,11 @@ def open_memory(
     except OSError as error:
         say(f"{index}: cannot be written ({cause(error).lower()}): the index is temporary")
     folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
-    build(folder / index.name)
+    try:
+        build(folder / index.name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     memory = TranslationMemory([Index(folder / index.name, name or str(path))])
     weakref.finalize(memory.indexes[0], shutil.rmtree, folder, ignore_errors=True)
     return memory

@@ -13,7 +13,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from limelight.errors import UserError
@@ -121,12 +121,13 @@ def text_unit(text: str, write: Callable[[str], Iterable[Splice]], line: int) ->
     return unit
 
 
-def with_first(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
-    """The units, where the first one also writes `splices`."""
-    if not (units and splices):
-        return units
-    first, *others = units
-    return [first._replace(write=lambda new: [*splices, *first.write(new)]), *others]
+def with_splices(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
+    """The units, each of which also writes `splices`; those are applied once, and not if all units stay as they are."""
+
+    def write(unit: Unit, new: str) -> list[Splice]:
+        return [*splices, *unit.write(new)]
+
+    return [unit._replace(write=partial(write, unit)) for unit in units] if splices else units
 
 
 def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> Iterator[str | Code]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from limelight.formats.segments import Segment, Variant
-from limelight.formats.unit import Options, Parts, Splice, Unit, has_words, make_unit, with_codes, with_first
+from limelight.formats.unit import Options, Parts, Splice, Unit, has_words, make_unit, with_codes, with_splices
 from limelight.formats.xml import (
     Element,
     Inline,
@@ -150,7 +150,7 @@ def xliff_units(text: str, options: Options) -> list[Unit]:
             if not (sides.is_kept or sides.is_approved) and (options.everything or not done):
                 units += _unit(text, sides)
     unnamed = [(holder, name) for holder, name in holders.items() if options.target and not holder.get(name)]
-    return with_first(units, [_with_attribute(text, holder, name, options.target) for holder, name in unnamed])
+    return with_splices(units, [_with_attribute(text, holder, name, options.target) for holder, name in unnamed])
 
 
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:

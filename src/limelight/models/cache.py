@@ -43,13 +43,12 @@ class Columns:
             part[rows, :, self.next] = more.transpose(1, 2)
         return tuple(part[:, :, : self.length] for part in parts)
 
-    def admit(self, fresh: "Columns", slots: Int[Tensor, " fresh"], batch: int) -> "Columns":
+    def admit(self, fresh: "Columns", slots: Int[Tensor, " fresh"]) -> "Columns":
         """With the columns of fresh sentences in these slots."""
-        if not self.parts and not fresh.parts:
+        if not self.parts:  # before the first position, when `fresh` has none either
             return self
-        fresh_parts = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
-        own = self.parts or tuple(part.new_zeros(batch, *part.shape[1:])[:, :, :0] for part in fresh_parts)
-        return Columns(*(put_rows(part, new, slots) for part, new in zip(own, fresh_parts, strict=True)))
+        parts = fresh.parts or tuple(part.new_zeros(len(slots), *part.shape[1:])[:, :, :0] for part in self.parts)
+        return Columns(*(put_rows(part, new, slots) for part, new in zip(self.parts, parts, strict=True)))
 
 
 @dataclass(slots=True)
@@ -111,8 +110,7 @@ class Past(State):
 
     def admit(self, fresh: "Past", slots: Int[Tensor, " fresh"]) -> "Past":
         """Insert fresh sentences at `slots`, with their prompts."""
-        batch = max(len(self.ages), int(slots.max()) + 1)
-        layers = tuple(old.admit(new, slots, batch) for old, new in zip(self.layers, fresh.layers, strict=True))
+        layers = tuple(old.admit(new, slots) for old, new in zip(self.layers, fresh.layers, strict=True))
         ancestors = put_rows(self.ancestors, fresh.ancestors, slots)
         ages, prompts = put_rows(self.ages, fresh.ages, slots), put_rows(self.prompts, fresh.prompts, slots)
         return Past(layers, ancestors, ages, prompts, int(ages.max()), int(prompts.max()))

@@ -6,7 +6,6 @@ settings, model and builder, and a row here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -117,12 +116,6 @@ def use_of(config: ModelConfig, model: Model) -> Use:
         if isinstance(model, use.model):
             return use
     raise TypeError(f"the family {config.family} has no use for a {type(model).__name__}")
-
-
-def resolve(path: str) -> Any:
-    """Import and return the object that `module:name` refers to."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
 
 
 def build_model(config: ModelConfig, tokenizers: Tokenizers, labels: Sequence[str] = ()) -> Model:

@@ -116,7 +116,7 @@ async function askTranslation(context, signal) {
   const changed = JSON.stringify(question) !== JSON.stringify(compared);
   const said = changed || question.snapshot ? null : saidOf(context, paragraph);
   if (question.snapshot && store.get("hold"))
-    question.target = (await remembered("page/explain", served(plain), "document")).translation.ids;
+    question.target = (await remembered("page/explain", { ...plain, snapshot: undefined }, "document")).translation.ids;
   const { document } = await request("page/explain", question, signal);
   if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {
     const before = changed ? (await request("page/explain", compared, signal)).document : document;
@@ -145,11 +145,6 @@ async function nowOf({ baseline }, question, { translation }, signal) {
   if (ids.join() === translation.ids.join()) return null;
   const asked = { ...question, prefix: [], forced: "", target: ids };
   return (await request("page/explain", asked, signal)).document.translation.log_probability;
-}
-
-function served(question) {
-  const { snapshot: _, ...others } = question;
-  return others;
 }
 
 /** The translation of a text as everybody else gets it, split into sentences; it grows on the page unless it is `quiet`. */

@@ -103,8 +103,7 @@ async function savePage(context) {
   const others =
     store.get("view") === "models" ? beside(context).filter((name) => name !== document.question.model) : [];
   const training = store.get("view") === "training" && hasSnapshots(context);
-  const { snapshot, target, ...question } = document.question;
-  const asked = training ? question : { ...question, ...(snapshot ? { snapshot } : {}), ...(target ? { target } : {}) };
+  const asked = { ...document.question, ...(training ? { snapshot: undefined, target: undefined } : {}) };
   saveBlob(
     "limelight.html",
     await requestFile("page/file", {

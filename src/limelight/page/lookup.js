@@ -4,7 +4,7 @@ import { bar, element, fill, scroll, table } from "./dom.js";
 import { decode, rowsOf } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { plain, spoken } from "./sentences.js";
-import { clearest, kindShown, nameOf, selected, titleOf } from "./shown.js";
+import { clearest, kindShown, nameOf, selected, titleOf, tokenAt } from "./shown.js";
 import { strips } from "./strips.js";
 
 /** The panel as an element, for the token of the store's step. */
@@ -23,7 +23,7 @@ export function createLookUp(context) {
   const reading = element("p.reading");
   const root = element("div.panel", title, heads, formula, body, reading);
   const view = { context, title, heads, formula, body, reading, asked: 0 };
-  store.on(["document", "step", "kind", "layer", "head", "theme", "view"], () => void refresh(view));
+  store.on(["document", "step", "row", "words", "kind", "layer", "head", "theme", "view"], () => void refresh(view));
   void refresh(view);
   return root;
 }
@@ -77,7 +77,8 @@ function placeOf(context) {
   const chosen = selected(context, kind);
   const { layer, head } = chosen.layer < 0 ? clearest(kind) : chosen;
   const rows = context.document.sides[kind.rows].tokens.length;
-  const wanted = context.store.get(kind.rows === "source" ? "row" : "step");
+  const { store } = context;
+  const wanted = kind.rows === "source" ? tokenAt(context, "source", store.get("row")) : store.get("step");
   const row = Math.min(Math.max(wanted, 0), rows - 1);
   return { kind, layer, head, row };
 }

@@ -59,7 +59,7 @@ async function draw(view) {
         const document = await documentOf(context, name);
         if (asked === view.asked) await panel.show(document);
       } catch (error) {
-        panel.fail(error.message);
+        if (asked === view.asked) panel.fail(error.message);
       }
     }),
   );

@@ -3,7 +3,7 @@
 import { element, fill, follow, keepFocus, legend, quiet } from "./dom.js";
 import { createPicture } from "./picture.js";
 import { isOff, toggled } from "./question.js";
-import { shown, usualOf, whatOf } from "./shown.js";
+import { pin, shown, usualOf, whatOf } from "./shown.js";
 
 /** The panel as an element; it draws while it can be seen. */
 export function createOpened(context) {
@@ -12,9 +12,7 @@ export function createOpened(context) {
   const mean = quiet("Mean of all", () => store.set({ layer: -1, head: -1 }));
   const usual = element("p.corpus");
   const changes = element("div.switch");
-  const picture = createPicture((row) =>
-    store.set({ row: store.get("row") === row ? -1 : row, column: -1, step: row }),
-  );
+  const picture = createPicture((row) => pin(context, "row", row));
   const bar = element("div.bar", title, mean);
   const root = element("div.panel", bar, usual, picture.root, scale(), changes);
   const names = ["document", "kind", "layer", "head", "words", "measure", "theme"];

@@ -129,6 +129,7 @@ function hatch(context, x, y, size, color) {
 
 function look(view, cell) {
   const { picture, plan, reading, cross } = view;
+  if (!plan) return undefined; // not drawn yet
   view.cell = cell;
   const context = cross.getContext("2d");
   context.clearRect(0, 0, plan.width, plan.height);
@@ -153,6 +154,7 @@ function look(view, cell) {
 }
 
 function cellAt({ canvas, plan, picture }, event) {
+  if (!plan) return null;
   const box = canvas.getBoundingClientRect();
   const column = Math.floor((event.clientX - box.left - plan.left) / plan.cell);
   const row = Math.floor((event.clientY - box.top - plan.top) / plan.cell);
@@ -162,6 +164,7 @@ function cellAt({ canvas, plan, picture }, event) {
 }
 
 function walk(view, event, chosen) {
+  if (!view.plan) return;
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   if (event.key === "Enter" && view.cell) chosen(view.cell.row);
   const move = moves[event.key];

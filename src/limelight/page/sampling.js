@@ -22,16 +22,14 @@ function orderOf(values) {
 
 /**
  * From log-probabilities the tokens that may be drawn, the most probable first, as a map from id to probability: divided
- * by the temperature, then the k most probable with their ties, then as few as reach p. As `decoding/sampling.py`.
+ * by the temperature, then the k most probable (among equal ones the lower ids), then as few as reach p. As `decoding/sampling.py`.
  */
 export function permitted(values, { heat, top_k: k, top_p: p }) {
   const order = orderOf(values);
-  const least = k && k < order.length ? values[order[k - 1]] : -Infinity;
   const most = values[order[0]];
   const kept = new Map();
   let sum = 0;
-  for (const id of order) {
-    if (values[id] < least) break;
+  for (const id of k ? order.slice(0, k) : order) {
     const weight = Math.exp((100 * (values[id] - most)) / heat);
     kept.set(id, weight);
     sum += weight;

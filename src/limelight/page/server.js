@@ -13,7 +13,7 @@ export async function hear(path, body, signal, heard) {
   const reader = (await answered(path, body, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch(unreachable);
     if (done) return;
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
@@ -38,6 +38,13 @@ export function onLost(action) {
   lost = action;
 }
 
+/** Where the service cannot be reached; what was taken back stays so. */
+function unreachable(error) {
+  if (error.name === "AbortError") throw error;
+  lost();
+  throw Object.assign(new Error(LOST), { code: "lost" });
+}
+
 let key = "";
 
 /** The key that is sent from now on, for a service that asks for one. It is kept nowhere. */
@@ -49,11 +56,7 @@ async function answered(path, body, signal) {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
   const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent }).catch((error) => {
-    if (error.name === "AbortError") throw error;
-    lost();
-    throw Object.assign(new Error(LOST), { code: "lost" });
-  });
+  const response = await fetch(`api/v1/${path}`, { headers, signal, ...sent }).catch(unreachable);
   if (response.ok) return response;
   const { error } = await response.json().catch(() => ({}));
   throw Object.assign(new Error(error?.message ?? `the service answered ${response.status}`), {

@@ -31,6 +31,19 @@ export function labels(context, side) {
 /** In which words the tokens of a side are. */
 export const wordsOf = (context, side) => context.document.sides[side].tokens.map((token) => token.word);
 
+/** The first token of what is at a place of a side: of a word where words are shown. */
+export const tokenAt = (context, side, place) =>
+  context.store.get("words") ? wordsOf(context, side).indexOf(place) : place;
+
+/** Pin a token or word, or unpin it; a row of the target is also the step. */
+export function pin(context, axis, place) {
+  const { store } = context;
+  const again = store.get(axis) === place;
+  const { rows } = kindShown(context);
+  const step = axis === "row" && !again && rows !== "source" ? { step: tokenAt(context, rows, place) } : {};
+  store.set({ row: -1, column: -1, [axis]: again ? -1 : place, ...step });
+}
+
 /** The source word that is pinned on the stage; -1 without one. */
 export function sourceWord(context) {
   const { document, store } = context;

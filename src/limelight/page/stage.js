@@ -4,7 +4,7 @@ import { element, fill, quiet, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { changesOf } from "./changes.js";
-import { alignmentOf, hasMap, kindShown, shown, sideOf, sourceWord, titleOf, whatOf, wordsOf } from "./shown.js";
+import { alignmentOf, hasMap, kindShown, pin, shown, sideOf, sourceWord, titleOf, whatOf, wordsOf } from "./shown.js";
 import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 import { coloredLines, describeHeads, legendOf, severalOf, strongest } from "./colors.js";
@@ -33,7 +33,7 @@ export function createStage(context) {
   const bar = element("div.bar", title, element("div.tools", similar, map));
   const root = element("section.stage", { "aria-label": "Stage" }, bar, changes, board, caption, signs);
   const parts = { board, top, bottom, light, lines, cones, caption, title, changes, signs };
-  const stage = { context, ...parts, picture: null, several: [], boxes: null, pointed: null, looks: new WeakMap() };
+  const stage = { context, ...parts, picture: null, several: [], boxes: null, pointed: null, asked: 0, looks: new WeakMap() };
   store.on(["kind", "layer", "head", "words", "measure", "colors", "document"], () => void refresh(stage));
   const offer = () => {
     map.hidden = !hasMap(context) || store.get("view") === "map";
@@ -56,8 +56,10 @@ export function createStage(context) {
 }
 
 async function refresh(stage) {
-  const before = stage.picture;
+  const asked = (stage.asked += 1);
   const [picture, several] = await Promise.all([shown(stage.context), severalOf(stage.context)]);
+  if (asked !== stage.asked) return; // another one has been asked for since
+  const before = stage.picture;
   stage.picture = picture;
   stage.several = several;
   stage.aligned = picture && alignmentOf(stage.context, picture.kind);
@@ -153,7 +155,7 @@ function fillTokens(stage, group, labels, side, axis) {
         pointerleave: () => point(stage, axis, -1),
         focus: (event) => event.target.matches(":focus-visible") && point(stage, axis, place),
         blur: () => point(stage, axis, -1),
-        click: () => pin(stage, axis, place),
+        click: () => pin(stage.context, axis, place),
       },
       element("span.word", label.role === "end" || label.role === "start" ? "" : label.text),
       element("span.weight", { "aria-hidden": "true" }),
@@ -161,16 +163,6 @@ function fillTokens(stage, group, labels, side, axis) {
   );
   group.dir = directionOf(labels);
   fill(group, element("span.side", sideOf(stage.context, side)), buttons);
-}
-
-function pin(stage, axis, place) {
-  const { store } = stage.context;
-  const again = store.get(axis) === place;
-  const other = axis === "row" ? "column" : "row";
-  const kind = kindShown(stage.context);
-  const step = store.get("words") ? wordsOf(stage.context, kind.rows).indexOf(place) : place;
-  const moves = axis === "row" && !again && kind.rows !== "source";
-  store.set({ [axis]: again ? -1 : place, [other]: -1, ...(moves ? { step } : {}) });
 }
 
 function point(stage, axis, place) {

@@ -93,7 +93,8 @@ class Explanation:
         if part.request is None:
             raise UserError(BLANK)
         self.tokenizers = translator.tokenizers_of(part.direction)
-        prefix = (*question.prefix, *_forced(self.tokenizers.target, question.forced))
+        # Some models begin with the token of the target language; a prefix of the question has it already.
+        prefix = (*(question.prefix or part.request.prefix), *_forced(self.tokenizers.target, question.forced))
         self.source, self.target = part.request.source[:-1], question.target or ()
         tokens = max(len(part.request.source), len(self.target), len(prefix))
         if tokens > MAX_TOKENS:

@@ -93,7 +93,7 @@ def guarded(
         others = yield from search(again)
         tried = [checked(codec, part, _with_spans(translation, further), again.request) for translation in others]
         best = min([best, *tried], key=_rank)
-    if "loop" in best.warnings and not (is_final or request.prefix):
+    if "loop" in best.warnings and not (is_final or part.prefix):
         best = replace(best, text=checks.cut_loops(part.text, best.text))
     if best.confidence is not None and not WRONG.isdisjoint(best.warnings):
         best = replace(best, confidence=min(UNSURE, best.confidence))
@@ -158,7 +158,7 @@ def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tup
     if loop := checks.find_loop(part.text, best.text):
         rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, len(loop.words))), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
-    may_mark = codec.knows_placeholders and not request.prefix and (part.marked or not has_marks(part.text))
+    may_mark = codec.knows_placeholders and not part.prefix and (part.marked or not has_marks(part.text))
     if CARRIED.intersection(best.warnings) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
             text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs()])

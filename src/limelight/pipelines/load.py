@@ -18,11 +18,12 @@ from limelight.inference.linear import int8_kind
 from limelight.inference.prepare import search_precision
 from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
-from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, resolve, use_of
+from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, use_of
 from limelight.models.interface import Seq2Seq
 from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import FEATURES
 from limelight.pipelines.translator import Translator
+from limelight.registry import resolve
 from limelight.storage.layout import (
     ALIGNMENT,
     BEST,

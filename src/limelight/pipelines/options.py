@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from limelight.config import DecodingConfig, Direction
@@ -65,27 +65,27 @@ class Options:
     """The settings of a call, complete and checked: `Translator.options` makes them."""
 
     search: SearchSettings
-    source_lang: str = ""
-    target_lang: str = ""
-    lines: bool = False
-    guards: bool | None = None
+    source_lang: str
+    target_lang: str
+    lines: bool
+    guards: bool | None
     """Whether translations are checked; None: between two different named languages."""
-    carries: bool | None = None
+    carries: bool | None
     """Whether anything is carried by default; None likewise."""
-    pivot: bool = True
-    formality: str = ""
-    domain: str = ""
-    detected: bool = False
-    protectors: tuple[Protector, ...] | None = None
+    pivot: bool
+    formality: str
+    domain: str
+    detected: bool
+    protectors: tuple[Protector, ...] | None
     """None: the default ones, where translations are checked by default."""
-    glossary: Glossary | None = None
-    memory: TranslationMemory | None = None
+    glossary: Glossary | None
+    memory: TranslationMemory | None
+    draft: SearchSettings
+    """The search for the text in a language between: for one translation, without samples."""
+    beam_given: bool
+    """Whether the beam size was asked for, so that searches for phrases do not widen it."""
     phrases: tuple[Phrase, ...] = ()
     """Terms as tokens."""
-    draft: SearchSettings = field(default_factory=SearchSettings)
-    """The search for the text in a language between: for one translation, without samples."""
-    beam_given: bool = False
-    """Whether the beam size was asked for, so that searches for phrases do not widen it."""
 
     @classmethod
     def of(cls, config: DecodingConfig, named: TextOptions, *, protects: bool) -> Options:

@@ -206,16 +206,14 @@ class Task:
 
     coming: Iterator[AnyJob]
     """Jobs that have not begun."""
-    begun: int = 0
-    jobs: dict[int, AnyJob] = field(default_factory=dict)
-    """Jobs that have begun, by position."""
+    jobs: list[AnyJob] = field(default_factory=list)
+    """Jobs that have begun."""
 
 
 class Ended(NamedTuple):
     """A job that has ended; without a job, the whole task."""
 
     number: int
-    place: int = -1
     job: AnyJob | None = None
 
 
@@ -280,11 +278,11 @@ class Scheduler:
     def _advance_task(self, number: int) -> Iterator[Ended]:
         task = self._tasks[number]
         while True:
-            for index, job in list(task.jobs.items()):
+            for job in list(task.jobs):
                 self._hand_over(number, job)
                 if job.done:
-                    del task.jobs[index]
-                    yield Ended(number, index, job)
+                    task.jobs.remove(job)
+                    yield Ended(number, job)
                 if job.error is not None:
                     self.cancel(number)
                     return
@@ -293,8 +291,7 @@ class Scheduler:
             further = next(task.coming, None)
             if further is None:
                 break
-            task.jobs[task.begun] = further
-            task.begun += 1
+            task.jobs.append(further)
         if not task.jobs:
             self.cancel(number)
             yield Ended(number)

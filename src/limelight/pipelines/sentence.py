@@ -124,7 +124,7 @@ class Sentence:
         checked = options.checks(part.direction)
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
-        is_free = checked and not (part.request.prefix or options.phrases or ANNOTATION.search(text))
+        is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
         capitals = is_free and is_capitals(text)
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None

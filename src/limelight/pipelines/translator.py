@@ -32,7 +32,6 @@ from limelight.pipelines.text_job import TextJob, require_text
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import Roles
 from limelight.text.languages import language_name, normal_code
-from limelight.tokens import Tokenizers
 
 __all__ = ["TextJob", "TextOptions", "Translation", "Translator"]
 
@@ -212,30 +211,16 @@ class Translator(Codec):
 
         Raises `UserError` for a blank text, for an ensemble, and for a direction that the model does not have.
         """
-        tokenizers, source_ids, target_ids = self.inspected(
-            text, target, beam_size, source_lang=source_lang, target_lang=target_lang
-        )
-        seen = attention_map(self.model, tokenizers, text, target_ids, source_ids=source_ids)
-        return replace(seen, model=self.name)
-
-    def inspected(
-        self,
-        text: str,
-        target: str | None = None,
-        beam_size: int | None = None,
-        *,
-        source_lang: str | None = None,
-        target_lang: str | None = None,
-    ) -> tuple[Tokenizers, Sequence[int], Sequence[int]]:
-        """The tokenizers of the direction, the tokens that are read, and the tokens of the target or of the
-        translation."""
         require_text(text, "the text")
         (part,) = self.prepare([text], source_lang=source_lang, target_lang=target_lang, beam_size=beam_size)
         if part.request is None:
             raise UserError(BLANK)
         tokenizers = self.tokenizers_of(part.direction)
-        ids = self.decode([part.request])[0][0].ids if target is None else tokenizers.target.encode(target)
-        return tokenizers, part.request.source[:-1], ids
+        ids: Sequence[int] = (*part.request.prefix, *tokenizers.target.encode(target or ""))
+        if target is None:
+            ids = self.decode([part.request])[0][0].ids
+        seen = attention_map(self.model, tokenizers, text, ids, source_ids=part.request.source[:-1])
+        return replace(seen, model=self.name)
 
     def with_heads(self, keep_heads: Heads) -> Translator:
         """A translator whose heads contribute as much as given: `{"decoder.1.cross": [1, 0, 1, 1]}` switches off one.

@@ -14,7 +14,6 @@ from limelight.config import Corpus, DataConfig, RunConfig, has_tags, known_lang
 from limelight.errors import UserError, shown
 from limelight.files import write_whole
 from limelight.formats.lines import OnBadLine, chunks
-from limelight.formats.opening import require_lasting
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_filter, overlap_warning
@@ -112,8 +111,6 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     invalid labels, and for labels that only validation text has.
     """
     data, labels = config.data, tuple[str, ...]()
-    for corpus in (*data.train, *data.valid):
-        require_lasting(corpus.files)
     if config.learns == "labels":  # without checks for translations: a label is always shorter, and may equal the text
         data = data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
         config = config.model_copy(update={"data": data})

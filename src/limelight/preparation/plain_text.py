@@ -12,7 +12,6 @@ from limelight.batching.store import NO_TEXT, TextStore, add_text, new_store, op
 from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.formats.lines import OnBadLine, chunks
-from limelight.formats.opening import require_lasting
 from limelight.formats.running_text import PART, Extent, Part, measure, read_documents
 from limelight.preparation.kept import DATA, Say, fingerprint, keeps_stores
 from limelight.preparation.read import silently
@@ -76,7 +75,6 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     Raises `UserError` for text that cannot be read, with file and line, and if there is nothing to train on or to
     validate with.
     """
-    require_lasting((*config.data.text, *config.data.valid_text))
     text = _Text(config)
     tokenizers = make_tokenizers(config, run, say, partial(_learn, text, config), _require_plain_text)
     names = [TRAIN, VALID] if any(share for _, share in text.shares) else [TRAIN]

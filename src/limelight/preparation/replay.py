@@ -95,7 +95,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     elif not _continues(config):
         changed = {"replay": 0.0}
     else:
-        count = sum(1 for _ in cleaned(data, new))
+        count = sum(1 for _ in cleaned(data.model_copy(update={"hold_out": 0}), new))  # nothing is held out yet
         general = _general_text(config, count)
         wanted = max(1, round(data.replay * count))
         available = sum(len(roles["train"]) for roles in general.values())

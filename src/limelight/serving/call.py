@@ -1,9 +1,9 @@
 """A request as the dialects see it, and the routes of a dialect.
 
     @API.post("/v2/translate")
-    async def translate(call: Call, asked: Translate) -> JsonObject: ...
+    async def translate(call: Call, form: Translate) -> JsonObject: ...
 
-The type of `asked` declares the fields of the request. Answers are JSON, or a `Response`.
+The type of `form` declares the fields of the request. Answers are JSON, or a `Response`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Strict(BaseModel):
 
 @dataclass(frozen=True)
 class Route:
-    """A path and its handler, which takes a call and, if it has a second argument, the fields of the request."""
+    """A path and its handler, which takes a call and, if it has an argument `form`, the fields of the request."""
 
     method: str
     path: str

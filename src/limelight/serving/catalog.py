@@ -55,8 +55,9 @@ class Way(NamedTuple):
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether it leads from a language into itself: texts come back as they are."""
-        return bool(self.direction.source) and self.direction.source == self.direction.target
+        """Whether it leads from a language into itself, without a model for that: texts come back as they are."""
+        source, target = self.direction
+        return bool(source) and source == target and self.direction not in self.model.directions
 
     @property
     def languages(self) -> dict[str, str]:

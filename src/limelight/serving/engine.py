@@ -32,7 +32,6 @@ from limelight.pipelines.translator import TextJob, Translator
 from limelight.serving.links import PING, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.stored import read_terms
-from limelight.text.detection import LanguageDetector
 from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
 from limelight.tokens.marked import knows_marks
@@ -133,19 +132,12 @@ class TranslationLane(Engine):
     """Translates, and detects languages, in the thread that calls `run`.
 
     Args:
-        detector: tells the language of texts; None for a model with a single source language.
         memory: segments that are reused.
     """
 
-    def __init__(
-        self,
-        translator: Translator,
-        send: ReportCallback,
-        detector: LanguageDetector | None = None,
-        memory: TranslationMemory | None = None,
-    ) -> None:
+    def __init__(self, translator: Translator, send: ReportCallback, memory: TranslationMemory | None = None) -> None:
         super().__init__(send)
-        self._translator, self._detector, self._memory = translator, detector, memory
+        self._translator, self._memory = translator, memory
         self._engine = translator.engine()
         self._scheduler = Scheduler(self._engine)
         self._requests: dict[int, Request] = {}
@@ -257,8 +249,8 @@ class TranslationLane(Engine):
         if the text is clearly in that."""
         directions = self._translator.directions
         known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
-        if self._detector is not None:
-            known = self._detector.probabilities(text)
+        if (detector := self._translator.detector) is not None:
+            known = detector.probabilities(text)
         foreign, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
         found = {foreign: sure} if foreign else {}
         return found | {code: likely * (1 - sure) for code, likely in known.items()}
@@ -269,7 +261,7 @@ class TranslationEngine(TranslationLane):
     explanations each in a separate thread: a search rarely holds Python's interpreter lock.
 
     Args:
-        detector, memory: as of `TranslationLane`.
+        memory: as of `TranslationLane`.
         snapshots: of the run that the model is of.
     """
 
@@ -277,12 +269,11 @@ class TranslationEngine(TranslationLane):
         self,
         translator: Translator,
         send: ReportCallback,
-        detector: LanguageDetector | None = None,
         snapshots: Snapshots | None = None,
         memory: TranslationMemory | None = None,
     ) -> None:
-        super().__init__(translator, send, detector, memory)
-        self._long, self._snapshots = TranslationLane(translator, send, detector, memory), snapshots
+        super().__init__(translator, send, memory)
+        self._long, self._snapshots = TranslationLane(translator, send, memory), snapshots
         self._explaining = ThreadPoolExecutor(1, "explanations")
         self._explanations: dict[int, Future[None]] = {}
         self._fault: Exception | None = None

@@ -227,7 +227,7 @@ async def file(call: Call, form: File) -> Response:
     if form.beside:
         document["beside"] = [await form.plain(model=name).answer(call, "explain_heads") for name in form.beside]
     if form.training:
-        snapshots = await Named(model=form.model).answer(call, "snapshots")
+        snapshots = await Named(model=form.model or document["model"]).answer(call, "snapshots")
         known = snapshots["updates"]
         count = min(len(known), MAX_SNAPSHOTS)
         updates = [known[(number + 1) * len(known) // count - 1] for number in range(count)]

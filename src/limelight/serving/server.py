@@ -172,7 +172,7 @@ class Plan:
     """Number of engines of each model."""
     keys: Path | None = None
     glossaries: Path | None = None
-    """A folder for the glossaries and memories of clients; if None, they end with the service."""
+    """A folder for the glossaries of clients; if None, they end with the service."""
     memories: Path | None = None
     """Likewise for their translation memories."""
     hosts: tuple[str, ...] = ()

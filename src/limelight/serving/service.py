@@ -190,7 +190,9 @@ class Service:
             self.keys.give_back(client.key, characters)
             raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
 
-    async def _detected(self, client: Client, ways: Sequence[Way], texts: Sequence[str]) -> list[dict[str, float]]:
+    async def _detected(
+        self, client: Client, ways: Sequence[Way], texts: Sequence[str], *, patient: bool = False
+    ) -> list[dict[str, float]]:
         """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
         texts; models without an engine are not asked."""
         sources = {way.direction.source for way in ways}
@@ -199,7 +201,7 @@ class Service:
         pools = list(dict.fromkeys(way.model.pool for way in ways))
         likely: list[dict[str, float]] = [{} for _ in texts]
         for pool in [pool for pool in pools if pool.usable] or pools[:1]:
-            answers = await pool.run(client.id, "detect", [text[:DETECTED] for text in texts])
+            answers = await pool.run(client.id, "detect", [text[:DETECTED] for text in texts], patient=patient)
             for known, answer in zip(likely, answers, strict=True):
                 for language, probability in answer.items():
                     known[language] = max(probability, known.get(language, 0.0))
@@ -274,10 +276,12 @@ class Service:
                 model = self.catalog.find(ask.model)
             return await model.pool.run(client.id, what, ask.texts, options, shown)
 
-    async def way(self, client: Client, ask: Ask, *, pivot: bool = True) -> Way:
+    async def way(self, client: Client, ask: Ask, *, pivot: bool = True, patient: bool = False) -> Way:
         """The way of a text; its language is detected if it is not named. Raises `Refusal`."""
         ways = self.catalog.ways(ask.source, ask.target, ask.model, pivot=pivot)
-        return _likeliest(ways, {} if ask.source else (await self._detected(client, ways, ask.texts))[0])
+        return _likeliest(
+            ways, {} if ask.source else (await self._detected(client, ways, ask.texts, patient=patient))[0]
+        )
 
 
 def _likeliest(ways: Sequence[Way], likely: Mapping[str, float]) -> Way:

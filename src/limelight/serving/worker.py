@@ -28,8 +28,7 @@ from limelight.preparation.kept import validation_sentences
 from limelight.serving.engine import Engine, TextEngine, TranslationEngine
 from limelight.serving.links import Loading, Report, ReportCallback
 from limelight.serving.logs import Log, log_warnings
-from limelight.storage.layout import CONFIG, DETECTOR, find_model
-from limelight.storage.tables import read_detector
+from limelight.storage.layout import CONFIG, find_model
 from limelight.text.glossary import Glossary, Term
 
 SENTENCE = "A dog runs to the house."
@@ -81,14 +80,13 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
 
 def _translating(translator: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
     translator.name = loading.name
-    detector = read_detector(find_model(loading.folder) / DETECTOR)
     snapshots = Snapshots(loading.folder, loading.name, device)
     memory = open_memories(loading.memory, translator.directions, warnings.warn) if loading.memory else None
     warm_up(translator)
     known = description(translator, pivot=loading.pivot, snapshots=len(snapshots.updates))
     valid = load_config(find_model(loading.folder) / CONFIG).data.valid
     send(Report(0, "loaded", known | {"examples": validation_sentences(Path(loading.folder), valid)}))
-    return TranslationEngine(translator, send, detector, snapshots, memory)
+    return TranslationEngine(translator, send, snapshots, memory)
 
 
 def description(translator: Translator, *, pivot: bool = True, snapshots: int = 0) -> dict[str, Any]:

@@ -254,7 +254,7 @@ def _between(pair: Sides, before: str, after: str) -> Sides:
 
 
 def signs(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Put brackets around both sides, the same signs before or after them, or a sign in place of the full stop."""
+    """Put brackets around both sides, the same signs before or after them, or a sign before the full stop."""
     kind, sign = random.randrange(4), invented_sign(random)
     if kind == 0:
         return _between(pair, *random.choice(_BRACKETS))

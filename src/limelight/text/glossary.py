@@ -75,15 +75,15 @@ class Endings:
             if word.casefold().endswith(old):
                 yield word[: len(word) - len(old)] + new
 
-    def is_form(self, term_word: str, word: str) -> bool:
-        """Whether a word of a text is this word, perhaps with an ending."""
-        is_abbreviation = word.isupper() and len(word) > 1
-        if is_abbreviation and not term_word.startswith(word):
+    def is_form(self, word: str, term_word: str) -> bool:
+        """Whether a word of a text is a word of a term, perhaps with an ending."""
+        is_abbreviation = term_word.isupper() and len(term_word) > 1
+        if is_abbreviation and not word.startswith(term_word):
             return False
-        is_noun = self.capital is not self.lower and word[:1].isupper()
-        may_end = is_abbreviation or (len(word) >= MIN_STEM and (term_word[:1].isupper() or not is_noun))
-        plain = term_word.casefold()
-        return plain == word.casefold() or (may_end and plain in map(str.casefold, self.forms(word)))
+        is_noun = self.capital is not self.lower and term_word[:1].isupper()
+        may_end = is_abbreviation or (len(term_word) >= MIN_STEM and (word[:1].isupper() or not is_noun))
+        plain = word.casefold()
+        return plain == term_word.casefold() or (may_end and plain in map(str.casefold, self.forms(term_word)))
 
 
 @cache
@@ -197,10 +197,9 @@ def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
 
 def with_terms(text: str, terms: Sequence[Match]) -> str:
     """The marked text with target forms after its terms."""
-    forms = (term.target.split("|")[0] for *_, term in terms)
     return replaced(
         text,
-        ((begin, end, annotated(text[begin:end], form)) for (begin, end, _), form in zip(terms, forms, strict=True)),
+        ((begin, end, annotated(text[begin:end], term.target.split("|")[0])) for begin, end, term in terms),
     )
 
 

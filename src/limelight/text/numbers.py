@@ -50,7 +50,7 @@ SPACES = " \u00a0\u202f\u2009"
 _CURRENCY, _MINUS, _FRACTION, _MARKS = "$¢£¥฿₣-₿", "-\u2212\u2013", "¼-¾⅐-⅞", "'’٬"
 LETTERS = "A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ"
 """Letters of codes: of Latin, Greek and Cyrillic script."""
-_GROUPED = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)|\d{{1,3}}(?:[.,{_MARKS}]\d{{2,3}})*[.,{_MARKS}]\d{{3}}(?!\d)"
+_GROUPED = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)|\d{{1,3}}(?:[.,{_MARKS}]\d{{2,3}}){{0,20}}[.,{_MARKS}]\d{{3}}(?!\d)"
 _DIGITS = rf"(?:{_GROUPED})(?:[.,٫]\d+)?|\d+[.,٫]\d+|\d*[{_FRACTION}]|\d+|\.\d+"
 _UNIT = (
     rf"[{SPACES}]?(?:[{_CURRENCY}%‰٪]|°[CF]?|"
@@ -59,7 +59,7 @@ _UNIT = (
 _CODE = (
     rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|\d+[{LETTERS}]+\d\w*)"  # A4, v1.2, COVID-19, 4x4
     rf"|(?<=ersion[ \u00a0])\d+(?:\.\d+)+"
-    r"|(?<![\w.])(?!\d{1,3}(?:\.\d{3})+(?![.\d]*\d))\d+(?:[.:-]\d+){2,}(?!\w)"  # 1.2.3, 192.168.0.1, 555-123-4567
+    r"|(?<![\w.])(?!\d{1,3}(?:\.\d{3})++(?![.\d]*\d))\d+(?:[.:-]\d+){2,}(?!\w)"  # 1.2.3, 192.168.0.1, 555-123-4567
     r"|(?<!\w)\+\d[\d ./()-]{7,}\d|(?<!\w)\d{4}(?: \d{4}){2,}"  # telephone numbers, payment cards
 )
 _NUMBER = re.compile(
@@ -107,7 +107,7 @@ class Dates(NamedTuple):
 
     def month(self, name: str) -> int:
         """The number of a month."""
-        return [month.casefold() for month in self.months].index(name.casefold()) + 1
+        return next(number for number, month in enumerate(self.months, 1) if re.fullmatch(month, name, re.IGNORECASE))
 
 
 @cache

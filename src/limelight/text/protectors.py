@@ -126,9 +126,9 @@ _TAG_NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 _ASSIGNED = rf"\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}"
 # An attribute without a value has to be one of HTML's: `a <b and c> d` is not a tag.
 _ATTRIBUTE = rf"(?:{_ASSIGNED}|\s*{_IN_TAG}[\w:.-]{{0,50}}|\s+(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
-_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}){{0,200}}\s*(?P<empty>/?)>")
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}){{0,200}}+\s*(?P<empty>/?)>")
 _ANY_FLAG = re.compile(
-    rf"<(?P<close>)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}\s*(?P<empty>/?)>"
+    rf"<(?P<close>)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}+\s*(?P<empty>/?)>"
 )
 """Its attributes may be any; it counts where the element is closed."""
 _CLOSING = re.compile(r"</([\w.:-]+)>")

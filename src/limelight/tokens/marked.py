@@ -129,8 +129,8 @@ def require_marks(tokenizer: Tokenizer) -> None:
             tokenizer.reserved_id(piece)
     except UserError as error:
         raise UserError(
-            f"augmentation.placeholders and augmentation.terms need the tokens {PLACEHOLDERS[0]} to "
-            f"{PLACEHOLDERS[-1]}, but {error}: set both to 0. Vocabularies that are learned here have them, "
+            f"augmentation.placeholders, augmentation.figures and augmentation.terms need the tokens {PLACEHOLDERS[0]} "
+            f"to {PLACEHOLDERS[-1]}, but {error}: set them to 0. Vocabularies that are learned here have them, "
             "most imported ones do not"
         ) from None
 

@@ -39,7 +39,6 @@ from limelight.tokens.vocabulary import (
 # With byte fallback, the rarest characters (one in 10,000) need no token of their own.
 _COVERAGE_WITH_BYTES = 0.9999
 
-# Fields of a sentencepiece model, and one of its normalizer and denormalizer.
 MAX_REPLACEMENT_LENGTH = 64
 """Maximum bytes of the replacement of a character in normalization rules; the longest in NFKC has 33."""
 

@@ -32,6 +32,7 @@ class GradientSum:
         sizes = [sum(owner.numel() for owner in bucket) + 1 for bucket in self._buckets]
         self._flat = [torch.zeros(size, device=parameters[0].device) for size in sizes]
         """All gradients of each bucket, and one more number: in the last one the loss."""
+        self.begin(0)  # the sample batch that compiles a model comes before the first update
 
     def begin(self, batches: int) -> None:
         """Clear the gradients. This process will compute `batches` batches."""

@@ -52,11 +52,10 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
             shutil.copy(work / BEFORE_AFTER, partial / BEFORE_AFTER)
             if (work / GENERAL).is_dir():
                 shutil.copytree(work / GENERAL, partial / GENERAL)
-    except (OSError, shutil.Error) as error:
-        reason = cause(error) if isinstance(error, OSError) else str(error)
+    except OSError as error:
         raise RunError(
-            f"{output}: the model cannot be written: {reason}; it is kept in {work}, and the same command writes it "
-            "after the cause is fixed"
+            f"{output}: the model cannot be written: {cause(error)}; it is kept in {work}, and the same command "
+            "writes it after the cause is fixed"
         ) from error
     remove(work)
     return scores

@@ -157,7 +157,7 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
             )
         return
     for tokenizer in tokenizers:
-        if augmentation.needs_alignments:
+        if augmentation.placeholders or augmentation.terms or augmentation.figures:
             require_marks(tokenizer)
         tokenizer.encode_sampled(["a"], amount=config.tokens.sampling, seed=0)
 

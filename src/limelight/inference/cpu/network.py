@@ -95,7 +95,7 @@ class Network(NamedTuple):
     encoder_attention: Sublayers
     encoder_network: Sublayers
     decoder_attention: Sublayers
-    """Of a recurrent decoder, only `first` is used."""
+    """Of a recurrent decoder, `last` is not used."""
     cross_attention: Sublayers
     decoder_network: Sublayers
     memory: Weights

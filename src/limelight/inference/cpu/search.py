@@ -196,7 +196,7 @@ def search_sentences(
     """Write the hypotheses of each sentence to the trellis; `past` has a slot for each that is decoded at a time.
 
     Args:
-        sources: the ids of all sentences, end to end; each has at most `MAX_TOKENS`, the end included.
+        sources: the ids of all sentences, end to end; each has at most `MAX_SOURCE`, the end included.
         firsts: (sentences + 1,): where each begins.
         searches: (sentences, fields of `Search`).
     """

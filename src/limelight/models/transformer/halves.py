@@ -36,8 +36,8 @@ class DecoderOnly(OutputProjection, Seq2Seq[Prompt, TransformerState]):
     """A causal Transformer: a model of p(text). Its source is the prompt, which may be empty.
 
     There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
-    also the first input. Trained on pairs it is a translator without an encoder (Liu et al. 2018, section 4.2.3): the
-    target continues the source. The output projection is tied to the embedding if `output` is None.
+    also the first input. The target continues the source (Liu et al. 2018, section 4.2.3). The output projection is
+    tied to the embedding if `output` is None.
     """
 
     def __init__(self, decoder: Stack, output: nn.Module | None, *, end_id: int) -> None:

@@ -192,7 +192,7 @@ async def _translations(
 ) -> list[str]:
     """The translations of the segments of a document. What it says several times is translated once."""
     sample = CODES.sub(" ", " ".join(segment.text for segment in segments[:CHUNK]))
-    way = await service.way(client, Ask([sample], ask.target, ask.source))
+    way = await service.way(client, Ask([sample], ask.target, ask.source), patient=True)
     if way.changes_nothing and not copies:
         raise bad_request("Source and target language are equal.", "document")
     texts, most = dict[Segment, str](), min(CHARACTERS, service.keys.limit(client.key) or CHARACTERS)

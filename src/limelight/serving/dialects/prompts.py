@@ -46,7 +46,7 @@ _LANGUAGE = (
 """A language by its name or its code, with a region in brackets."""
 _INTO, _FROM = (
     re.compile(
-        rf"(?:\b(?:{words})[ \t-]{{1,3}}|\b(?P<named>{side}[ _-]?lang(?:uage)?\b(?:\s+(?:is|code))?\s*[:=]?\s*))"
+        rf"(?:\b(?:{words})[ \t-]{{1,3}}|\b(?P<named>{side}[ _-]?lang(?:uage)?\b(?:\s+(?:is|code))?\s*(?:[:=]\s*)?))"
         rf"{_LANGUAGE}",
         re.IGNORECASE,
     )

@@ -16,7 +16,18 @@ from limelight.errors import UserError
 from limelight.files import remove, whole_folder, write_whole
 from limelight.models.interface import Model
 from limelight.preparation.shortlist import share_detector
-from limelight.storage.layout import BEST, CARD, SNAPSHOTS, WEIGHTS, find_snapshots
+from limelight.storage.layout import (
+    ALIGNMENT,
+    BEST,
+    CARD,
+    CONFIDENCE,
+    FIRST_LOOK,
+    INT8_COST,
+    ROLES,
+    SNAPSHOTS,
+    WEIGHTS,
+    find_snapshots,
+)
 from limelight.storage.model import save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.card import model_card
@@ -89,7 +100,9 @@ def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
 
 
 def write_best(run: Run, notes: dict[str, str]) -> None:
-    """Write the current weights as the model of the run, with its card."""
+    """Write the current weights as the model of the run, with its card, without what was measured of former weights."""
+    for name in (ALIGNMENT, CONFIDENCE, FIRST_LOOK, INT8_COST, ROLES):
+        (run.folder / BEST / name).unlink(missing_ok=True)
     write_whole(run.folder / CARD, _write_model(run, run.folder / BEST, notes))
 
 

@@ -106,10 +106,8 @@ def update(
     norm = nn.utils.clip_grad_norm_(learned, limit)
     total = total.to(norm.device)
     applied = total.isfinite() & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
-    if optimizer.defaults.get("fused"):
-        optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
-    if optimizer.defaults.get("fused") or applied:
-        optimizer.step()
+    optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
+    optimizer.step()
     return Unread(total, norm, applied, tokens)
 
 

@@ -14,14 +14,14 @@ from torch import Tensor
 from limelight.batching.batch import Batch, cut_batches
 from limelight.batching.stream import Stream
 from limelight.config import RunConfig
-from limelight.models.families import family_of, resolve
+from limelight.models.families import family_of
 from limelight.models.interface import Model, eval_mode, require_room
 from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import make_hold_out
 from limelight.preparation.kept import Say
 from limelight.preparation.pairs import cleaned, first_look
 from limelight.preparation.replay import make_replay
-from limelight.registry import Registry
+from limelight.registry import Registry, resolve
 from limelight.shapes import Float
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
