@@ -13,6 +13,7 @@ from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tok
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.interop import import_model
+from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from tests.interop.helpers import ENGLISH, GERMAN
@@ -86,6 +87,17 @@ def test_logits_are_those_of_transformers(folder: Path, tmp_path: Path) -> None:
         found = ours.model.project(features)[0, 0]
     for number in range(20):
         assert found[listed.index(names[number + 10])] == pytest.approx(float(expected[number + 10]), abs=1e-4)
+
+
+def test_explanations_begin_with_the_language_too(folder: Path, tmp_path: Path) -> None:
+    import_model(folder, tmp_path / "out", source_lang="en,de", target_lang="en,de")
+    ours, languages = load_translator(tmp_path / "out"), {"source_lang": "en", "target_lang": "de"}
+    own = ours.translate(ENGLISH[0], **languages, **SEARCH_ONLY)
+    document = explain(ours, Question(ENGLISH[0], "en", "de"))
+    assert document["translation"]["text"] == own.text
+    assert document["steps"][0]["chosen"]["text"] == own.tokens[0] == "<2de>"
+    for target in (None, "der Hund"):
+        assert ours.attention(ENGLISH[0], target=target, **languages).read_pieces[1] == "<2de>"
 
 
 def test_languages_are_asked_for(folder: Path, tmp_path: Path) -> None:
