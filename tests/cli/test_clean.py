@@ -67,6 +67,14 @@ def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> Non
     assert [(pair.source, pair.target) for pair in read_pairs(outputs)] == GOOD
 
 
+def test_the_list_of_what_is_left_out_does_not_replace_the_input(limelight: Limelight, tmp_path: Path) -> None:
+    write(tmp_path / "text-left-out.tsv", GOOD)
+    ended = limelight("clean", tmp_path / "text-left-out.tsv", "-o", tmp_path / "text.tsv")
+    assert ended.code == 2
+    assert "would replace the input; give -o another name" in ended.err
+    assert (tmp_path / "text-left-out.tsv").exists()
+
+
 @pytest.mark.parametrize("outputs", [("c.tmx",), ("c.en", "c.de")])
 def test_no_output_is_written_if_no_pair_is_left(
     limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outputs: tuple[str, ...]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,9 @@ def test_a_test_set_from_the_training_text_is_warned_of(
     assert "warning: the sources of 2 of 3 test pairs are in the training text too" in ended.err
     assert f"for example {tmp_path / 'test.tsv'}:1 (" in ended.err
     assert limelight("evaluate", "--model", trained / "best", "--test", tmp_path / "test.tsv").err == ""
+    run = shutil.copytree(trained, tmp_path / "run")
+    shutil.copytree(run / "data/train-0", run / "data/train-0-words").joinpath("source.offsets").unlink()
+    assert "are in the training text too" in limelight("evaluate", "--model", run, "--test", tmp_path / "test.tsv").err
 
 
 @pytest.mark.filterwarnings("default")

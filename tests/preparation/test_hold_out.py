@@ -112,3 +112,12 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
     ):
         held_out(config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_back_translated_text_alone_has_nothing_to_hold_out(pairs: Sides, tmp_path: Path) -> None:
+    config = run_on(tmp_path / "text", {("en", "de"): pairs})
+    back = tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train)
+    with pytest.raises(UserError, match="--hold-out takes pairs of sentences out of --train"):
+        plan_hold_out(
+            config.model_copy(update={"data": config.data.model_copy(update={"train": back})}), tmp_path / "run"
+        )

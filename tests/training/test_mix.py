@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, load_config
+from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
-from limelight.preparation.replay import read_general
+from limelight.preparation.replay import plan_replay, read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
@@ -87,6 +87,15 @@ def test_general_text_is_that_of_the_parent_in_all_its_directions(parent: Path, 
 def test_validation_text_may_be_held_out_of_the_new_text(parent: Path, tmp_path: Path) -> None:
     train(tuned(parent, tmp_path, hold_out=12), tmp_path / "run", quiet=True)
     assert load_config(tmp_path / "run/config.yaml").data.hold_out == 12
+
+
+def test_a_start_again_has_the_bounds_of_the_first(parent: Path, tmp_path: Path) -> None:
+    config = with_training(tuned(parent, tmp_path), max_steps=None)
+    first = plan_replay(config, tmp_path / "run")
+    assert first.training.max_steps
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/config.yaml").write_text(dump_config(first), encoding="utf-8")
+    assert plan_replay(config, tmp_path / "run").training == first.training
 
 
 class Fixed:

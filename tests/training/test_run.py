@@ -111,6 +111,7 @@ def test_a_run_that_failed_before_its_first_update_takes_other_settings(
             "tokens": config.tokens.model_copy(update={"vocabulary_size": 80}),
         }
     )
+    check_resumable(smaller, folder)  # and it is stopped before its configuration is written
     assert go(smaller, folder).step == 2
     assert load_config(folder / "config.yaml") == smaller
     with pytest.raises(UserError, match=r"other settings: tokens\.vocabulary_size is 80 there, 90 here"):

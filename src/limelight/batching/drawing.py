@@ -79,14 +79,10 @@ class Drawing:
     max_length: int = 256
     name_lists: Sequence[Sequence[str]] = ()
 
-    def uses(self, *augmentations: str) -> bool:
-        """Whether one of these augmentations has a rate above 0."""
-        return any(self.rates.get(name, 0.0) > 0 for name in augmentations)
-
     @property
     def varies(self) -> bool:
         """Whether rows can differ from the stored ones."""
-        return self.sampling > 0 or self.uses(*self.rates)
+        return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
 
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:

@@ -80,11 +80,14 @@ def calibrate(
     its weights stay as they are.
     """
     folders, configs = find_models(model, only_one="confidence is fitted for one model")
+    from limelight.preparation.kept import keeps, kept_pairs
     from limelight.training.parent import named_as_in
 
     data = configs[0].data
     of_valid = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
-    missing = any(not Path(file).exists() for corpus in of_valid for file in corpus.files)
+    run, names = Path(folders[0]), [f"valid-{number}" for number in range(len(of_valid))]
+    is_kept = not valid and all(keeps(run, name) for name in names)
+    missing = not is_kept and any(not Path(file).exists() for corpus in of_valid for file in corpus.files)
     if not of_valid or (missing and not valid):
         raise UserError(
             f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
@@ -94,8 +97,10 @@ def calibrate(
 
     texts = [
         (of_role, [list(pairs_of(corpus)) for corpus in of_role])
-        for of_role in (of_valid, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
+        for of_role in (() if is_kept else of_valid, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
     ]
+    if is_kept:
+        texts[0] = of_valid, [kept_pairs(run, name) for name in names]
     device = machine.begin()
     import torch
 

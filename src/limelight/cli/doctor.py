@@ -112,11 +112,14 @@ def clean(
     from limelight.text.pair import PairLines
 
     base = output[0].with_suffix("")
+    listings = [base.with_name(f"{base.name}-{name}") for name in ("skipped.txt", "left-out.tsv")]
+    if {path.resolve() for path in listings} & {Path(file).resolve() for file in files_in(files)}:
+        raise UserError(f"-o {output[0]}: the list of what is left out would replace the input; give -o another name")
     with ExitStack() as stack:
         writes = [stack.enter_context(lines_to(path, files_in(files))) for path in output]
         with (
-            SkipReport(base.with_name(f"{base.name}-skipped.txt"), note) as skipped,
-            LeftOutList(base.with_name(f"{base.name}-left-out.tsv")) as left_out,
+            SkipReport(listings[0], note) as skipped,
+            LeftOutList(listings[1]) as left_out,
         ):
             checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in corpora_given]
             languages = next((check.languages for _, check in checked if all(check.languages)), ("", ""))

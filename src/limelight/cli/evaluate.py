@@ -141,14 +141,14 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
 def _warn_of_overlap(folders: list[str], pairs: list[Pair]) -> None:
     """Warn about test pairs in the training text of a run folder with at most `MAX_SEARCHED` pairs. A model folder
     has none."""
-    from limelight.batching.store import DESCRIPTION, open_store
+    from limelight.batching.store import open_store
     from limelight.errors import RunError
     from limelight.preparation.hold_out import overlap_warning
 
     for folder in folders:
-        descriptions = sorted(Path(folder, "data").glob(f"train-*/{DESCRIPTION}"))
+        columns = sorted(Path(folder, "data").glob("train-*/source.offsets"))  # word alignments have none
         with suppress(OSError, RunError):  # a damaged store concerns training, not the scores
-            stores = [open_store(path.parent) for path in descriptions]
+            stores = [open_store(path.parent) for path in columns]
             if sum(map(len, stores)) <= MAX_SEARCHED and (warning := overlap_warning(stores, pairs, "test")):
                 note(warning)
 

@@ -71,11 +71,6 @@ class AugmentationConfig(Section):
         return self.placeholders > 0 or self.terms > 0 or self.emphasis > 0
 
     @property
-    def active(self) -> bool:
-        """Whether any augmentation is enabled."""
-        return any(rate > 0 for rate in self.rates.values())
-
-    @property
     def rates(self) -> dict[str, float]:
         """Name of an augmentation -> share of pairs."""
         return self.model_dump(exclude={"name_lists"})

@@ -43,14 +43,14 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
     data = config.data
     if not data.hold_out:
         return config
-    if config.learns != "pairs" or not data.train:
+    if config.learns != "pairs" or not _directions(data):
         raise UserError("--hold-out takes pairs of sentences out of --train; a run on other text cannot use it")
     planned = tuple(
         Corpus(files=(str(run / HELD_OUT / _name(data, "valid", direction)),), **direction._asdict())
         for direction in _directions(data)
     )
-    if (run / CONFIG).exists():  # it may have been started in another directory
-        planned = load_config(run / CONFIG).data.valid
+    if (run / CONFIG).exists() and (stored := load_config(run / CONFIG).data).hold_out:
+        planned = stored.valid  # it may have been started in another directory
     if data.valid not in ((), planned):
         raise UserError(
             "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"

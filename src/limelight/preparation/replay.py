@@ -87,11 +87,15 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     new = new_corpora(data)
     changed: dict[str, object] = {}
     if (run / CONFIG).exists():
-        stored = load_config(run / CONFIG).data
+        begun = load_config(run / CONFIG)
+        stored = begun.data
         replayed = tuple(corpus for corpus in stored.train if corpus.tag == REPLAY)
         changed = {"train": new + replayed, "replay": stored.replay and data.replay}
         if not data.valid and not data.hold_out:
             changed["hold_out"] = stored.hold_out
+        if training.max_steps is None and training.max_minutes is None:
+            bounds = begun.training.model_dump(include={"max_steps", "max_minutes", "fit_to_budget"})
+            training = training.model_copy(update=bounds)
     elif not _continues(config):
         changed = {"replay": 0.0}
     else:
@@ -257,10 +261,11 @@ def _by_direction(parts: Iterable[Part]) -> Text:
 
 def _by_role(text: Text, unseen: Text, wanted: int) -> GeneralText:
     """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough."""
-    enough = {direction: pairs for direction, pairs in text.items() if len(pairs) >= MIN_PAIRS}
+    usable = {direction: first_by_hash(pairs) for direction, pairs in text.items()}
+    enough = {direction: pairs for direction, pairs in usable.items() if len(pairs) >= MIN_PAIRS}
     general: GeneralText = {}
-    for direction, pairs in enough.items():
-        replayed, measured = first_by_hash(pairs), first_by_hash(unseen.get(direction, ()))
+    for direction, replayed in enough.items():
+        measured = first_by_hash(unseen.get(direction, ()))
         count = min(MEASURED // len(enough), len(replayed) // 4)
         if len(measured) < 2 * min(count, MIN_PAIRS):
             measured, replayed = replayed[: 2 * count], replayed[2 * count :]

@@ -127,7 +127,7 @@ def mix_with_parent(run: Run, task: Translation) -> None:
             Change(sum(map(len, text.values())), *(_scores(translator, text, config) for translator in translators))
             if any(text.values())
             else None
-            for text in (_unseen(config, task), _general(run.folder))
+            for text in (_unseen(run, task), _general(run.folder))
         )
     share = float(read_weights(best / WEIGHTS)[1][SHARE])
     before_after = BeforeAfter(share, new, general)
@@ -185,13 +185,12 @@ def _mean(of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor], share:
     return {name: torch.lerp(of_parent[name].float(), tensor.float(), share) for name, tensor in trained.items()}
 
 
-def _unseen(config: RunConfig, task: Translation) -> Corpora:
+def _unseen(run: Run, task: Translation) -> Corpora:
     """The new text that measures the model: the part for tests, if text was held out, else that for validation."""
     unseen: dict[Direction, list[Pair]] = {}
-    for corpus in config.data.valid if config.data.hold_out else ():
-        path = Path(corpus.files[0])
-        test = path.with_name(path.name.replace("valid", "test", 1))
-        if test.is_file() and test.parent.name == HELD_OUT:
+    for corpus in run.config.data.valid if run.config.data.hold_out else ():
+        test = run.folder / HELD_OUT / Path(corpus.files[0]).name.replace("valid", "test", 1)
+        if test.is_file():
             unseen[corpus.direction] = list(read_pairs([test]))
     return unseen or task.valid_pairs
 

@@ -16,7 +16,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.preparation.replay import GENERAL, plan_replay
 from limelight.preparation.shortlist import keep_detector
 from limelight.signals import StopRequest
-from limelight.storage.layout import BEST, CONFIG, START, WEIGHTS
+from limelight.storage.layout import BEST, CONFIG, SNAPSHOTS, START, WEIGHTS
 from limelight.training.checkpoints.checkpoint import (
     CHECKPOINTS,
     Progress,
@@ -198,8 +198,9 @@ def check_resumable(config: RunConfig, folder: Path) -> None:
     refused = [change for change in changed if change[0] not in may_change and not change[0].startswith("decoding.")]
     is_model = (folder / BEST).exists() or (folder / WEIGHTS).exists()  # maybe an imported one
     if refused and not is_model and not has_updates(folder / CHECKPOINTS):
-        (folder / CONFIG).unlink()
-        remove(folder / CHECKPOINTS)  # one of update 0, whose weights may have other shapes
+        # A checkpoint is of update 0, and its weights may have other shapes. The configuration goes last.
+        for name in (CHECKPOINTS, SNAPSHOTS, "log.jsonl", "tensorboard", CONFIG):
+            remove(folder / name)
     elif refused:
         faults = describe_differences(refused)
         raise UserError(

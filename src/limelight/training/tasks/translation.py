@@ -132,7 +132,7 @@ class Translation(Task):
             seed=config.training.seed,
             drawing=Drawing(
                 config.tokens.sampling,
-                augmentation.rates if augmentation.active else {},
+                {name: rate for name, rate in augmentation.rates.items() if rate},
                 config.batching.max_length,
                 [read_names(file) for file in augmentation.name_lists],
             ),
