@@ -60,7 +60,7 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.8, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.3, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 1.2),
     Register("home-assistant", ("de", "fr"), 1.8),
     Register("python-docs", ("fr",), 0.4),
@@ -68,7 +68,7 @@ REGISTERS = (
     Register("libreoffice-ui", ("de", "fr"), 2.2),
     Register("chromium", ("de", "fr"), 1.6),
     Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 3.0, phrases=6.0),
+    Register("written", ("de", "fr"), 1.8, phrases=3.6),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
