@@ -150,3 +150,12 @@ def test_no_json(text: str) -> None:
 def test_no_yaml(text: str) -> None:
     with pytest.raises(FormatError):
         units_of(text, ".yaml")
+
+
+def test_a_renamed_key_is_quoted_where_yaml_would_read_no_text() -> None:
+    assert translated("en:\n  a: hello there\n", ".yaml", source="en", target="no").startswith('"no":')
+    assert translated('"en":\n  a: hello there\n', ".yaml").startswith('"de":')
+
+
+def test_the_locale_of_flutter_is_changed() -> None:
+    assert '"@@locale": "de"' in translated('{"@@locale": "en", "a": "hello there"}', ".arb")

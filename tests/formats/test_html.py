@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from limelight.formats.unit import splice
+from limelight.formats.unit import rewritten, splice
 from tests.formats.helpers import texts, translated, units_of
 
 
@@ -89,3 +89,23 @@ def test_a_picture_in_a_sentence_has_units_of_its_own() -> None:
     assert texts(text, ".html") == ["one two", "see | here"]
     assert translated(text, ".html") == "<p>SEE <svg><text>ONE TWO</text></svg> HERE</p>"
     assert not units_of("<svg><code></svg>" * 20_000, ".html")  # minutes in quadratic time
+
+
+def test_a_tag_without_an_end_takes_linear_time() -> None:
+    units_of("<" + "a" * 40_000, ".html")  # half a minute in quadratic time
+
+
+def test_templates_are_not_escaped() -> None:
+    text = '<p title="{% if a > b %}x{% endif %}">{% if n > 1 %}many{% endif %} {{ a && b }} dogs &lt;% x %&gt;</p>'
+    assert rewritten(text, units_of(text, ".html"), [unit.text for unit in units_of(text, ".html")]) == text
+    assert "{{ a && b }} DOGS" in rewritten(
+        text, units_of(text, ".html"), [unit.text.replace("dogs", "DOGS") for unit in units_of(text, ".html")]
+    )
+
+
+def test_lines_of_a_text_area_stay() -> None:
+    assert "ONE\n\nTWO" in translated("<textarea>one\n\ntwo</textarea>", ".html")
+
+
+def test_attributes_of_what_is_not_translated_stay() -> None:
+    assert texts('<p class="notranslate" title="a name">a name</p><img translate="NO" alt="a corp">', ".html") == []

@@ -188,3 +188,21 @@ def test_what_is_kept_of_other_dialects(text: str, shown: str) -> None:
     assert not any(word in kept for word in ("ONE TWO]", "ONE TWO|", "</KBD>", "</CODE>", "B C<"))
     (unit,) = units_of(text, ".md")
     assert list(unit.limits(upper(unit.text))) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[^n]: a note\nmore of it\n[^m]: another one\n",
+        '!!! note "a title"\n    a text\n',
+        "a text\n{: .note }\n",
+    ],
+)
+def test_lines_that_only_dialects_have_stay_lines(text: str) -> None:
+    assert [line.split(" ")[0] for line in translated(text, ".md").lower().splitlines() if line[:1] in "[!{"] == [
+        line.split(" ")[0] for line in text.splitlines() if line[:1] in "[!{"
+    ]
+
+
+def test_metadata_of_hugo_is_not_translated() -> None:
+    assert texts('+++\ntitle = "My page"\n+++\n\nHello there.\n', ".md") == ["Hello there."]

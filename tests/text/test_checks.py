@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from limelight.text.checks import cut_loops, find_addresses, find_loop, is_copied, lost_addresses
+from limelight.text.checks import cut_loops, find_addresses, find_loop, in_capitals, is_copied, lost_addresses
 
 
 @pytest.mark.parametrize(
@@ -100,3 +100,19 @@ def test_loops_are_what_counting_finds() -> None:
 )
 def test_an_address_ends_at_the_bracket_of_markup(text: str, address: str) -> None:
     assert find_addresses(text) == [address]
+
+
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("Our grandparents live here.", "हमारे दादा-दादी यहाँ रहते हैं।"),
+        ("A trillion is 1,000,000,000,000.", "Eine Billion ist 1000000000000."),
+        ("Hahahahahahahahaha, how good", "Jajajajajajajajaja, qué bueno"),
+    ],
+)
+def test_what_the_source_has_is_no_loop(source: str, output: str) -> None:
+    assert cut_loops(source, output) == output
+
+
+def test_addresses_have_no_capitals() -> None:
+    assert in_capitals("Siehe www.example.org/Path für mehr") == "SIEHE www.example.org/Path FÜR MEHR"

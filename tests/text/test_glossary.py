@@ -157,3 +157,8 @@ def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> Non
     assert (
         without_added_sentences("- Das Haus ist alt. Gebäude.", "- It is old.", ("en", "de")) == "- Das Haus ist alt."
     )
+
+
+@pytest.mark.parametrize(("term", "text"), [("ນ້ຳ", "ນ້ຳ"), ("Müller", "Mu\u0308ller"), ("Mu\u0308ller", "Müller")])
+def test_marks_of_all_scripts_and_forms_belong_to_words(term: str, text: str) -> None:
+    assert len(Glossary([Term(term, "x")]).find(text)) == 1

@@ -8,6 +8,7 @@ import pytest
 
 from limelight.text.marking import placeholder
 from limelight.text.numbers import NOTATIONS, carried_numbers, compare_numbers, find_numbers
+from limelight.text.words import replaced
 
 WORDS = ["we", "saw", "about", "of", "them", "and", "it", "was", "then", "with", "more", "less"]
 
@@ -122,9 +123,25 @@ def test_a_number_is_only_added_where_the_source_has_numbers() -> None:
     assert compare_numbers(f"{mark} dogs", f"{mark} 60 Hunde", ("en", "de")).added == ("60",)
 
 
-@pytest.mark.parametrize("text", ["1" + "'11" * 20_000, "1" + ".111" * 20_000 + ".11"])
+@pytest.mark.parametrize("text", ["1" + "'11" * 20_000, "1" + ".111" * 20_000 + ".11", "\u0384" * 40_000 + " 1"])
 def test_digits_in_groups_take_linear_time(text: str) -> None:
     find_numbers(text, "en")  # half a minute in quadratic time
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "languages"),
+    [
+        ("No.5 is here", "No.5 is here", ("en", "de")),
+        ("see Fig.3 and p.12", "see Fig.3 and p.12", ("en", "de")),
+        ("US$5.50 or HK$1,200", "US$5,50 or HK$1.200", ("en", "de")),
+        ("$5.50", "5,50\u00a0$", ("en", "de")),
+        ("$1.5B", "$1,5B", ("en", "de")),
+        ("१,२३४.५", "1,234.5", ("hi", "en")),
+    ],
+)
+def test_numbers_beside_letters_and_signs(source: str, target: str, languages: tuple[str, str]) -> None:
+    carried = carried_numbers(source, *languages)
+    assert replaced(source, ((begin, end, text) for begin, end, text in carried)) == target
 
 
 def test_the_name_of_a_month_may_have_letters_of_another_case() -> None:

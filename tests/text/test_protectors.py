@@ -112,6 +112,7 @@ PIECES = [
     "<a ", 'b="', "='", "<!--", "{", "}", "{n, plural,", "$t(", "(", "%0", "0", " ", "a", "@", ".", "-", "&", "www.",
     "\\", "\\textbf{", "\\a[", "<%", "{{", "{%", "{#", "{x}", "{/x}", "`", "|", "|a", "/", "a/", "a.", "a::", "$", "$a",
     "[[", "[b", "[/b]", "a(", "--a", ":a", "%a", "#a", "\\(", "C:\\a", "<1", "<a {", "_", "~", "{a b", "{$", "&a", "x ",
+    "*./", "{{a}}",
 ]  # fmt: skip
 
 
@@ -120,6 +121,10 @@ def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
     """One that took quadratic time would need minutes for some of these."""
     text = piece * (40_000 // len(piece))
     assert found(f"{text} {{x}}").count(piece) <= len(text)
+
+
+def test_a_long_path_in_a_variable_does_not_hold_up_a_protector() -> None:
+    assert found(f"$a.{'b' * 40_000}$") == ["$a"]  # half a minute in quadratic time
 
 
 @pytest.mark.parametrize("piece", [" b=1{x}", " open", " open{x}"])

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from limelight.text import sentences
-from limelight.text.sentences import split_sentences, with_no_breaks
+from limelight.text.sentences import Sentences, split_sentences, with_no_breaks
 
 PARTS = [
     "Hello there.",
@@ -125,3 +125,17 @@ def test_no_break_spaces_come_back_between_the_same_words() -> None:
 def test_no_break_spaces_of_a_long_text_take_linear_time(source: str) -> None:
     """It would be minutes in quadratic time."""
     assert with_no_breaks(source, source.replace("\u00a0", " ")) == source
+
+
+def test_abbreviations_at_the_beginning_are_no_list_marks() -> None:
+    for text, first in (
+        ("- z. B. Äpfel", "z. B. Äpfel"),
+        ("d. h. wir gehen", "d. h. wir gehen"),
+        ("a. Erstens", "Erstens"),
+    ):
+        assert split_sentences(text, "de").texts == (first,)
+
+
+def test_sentences_of_thai_have_a_space_between_them() -> None:
+    assert Sentences(("Hello there.", "See you."), ("", " ", "")).join(["สวัสดีครับ", "แล้วพบกัน"]) == "สวัสดีครับ แล้วพบกัน"
+    assert Sentences(("Hello there.", "See you."), ("", " ", "")).join(["你好。", "再见。"]) == "你好。再见。"

@@ -24,9 +24,9 @@ class LocalMonotonic(PositionalScore, General):
 
     def centers(
         self, queries: Float[Tensor, "... query size"], positions: Int[Tensor, "... query 1"], last: Int[Tensor, "..."]
-    ) -> Float[Tensor, "... query 1"]:
-        """p_t of each query; `last` is the last position of the keys."""
-        return torch.minimum(positions, last).to(queries.dtype)
+    ) -> Tensor:
+        """(..., query, 1) p_t of each query; `last` is the last position of the keys."""
+        return torch.minimum(positions, last)
 
     def compare_at(self, queries: Tensor, prepared: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
         centers = self.centers(queries, query_positions, key_positions.amax(dim=-1, keepdim=True))
@@ -46,10 +46,11 @@ class LocalPredictive(LocalMonotonic):
         self.position = nn.Linear(hidden, 1, bias=False)
 
     def centers(self, queries: Tensor, positions: Tensor, last: Tensor) -> Tensor:
-        return (last + 1) * self.position(torch.tanh(self.position_proj(queries))).sigmoid()
+        # In fp32: bf16 has integers up to 256 only.
+        return (last + 1).float() * self.position(torch.tanh(self.position_proj(queries))).sigmoid()
 
     def factors(self, queries: Tensor, prepared: Tensor) -> Tensor:
         content, at = self.split(queries)
         places = self.split(prepared)[1].unsqueeze(-2)
         centers = self.centers(content, at.unsqueeze(-1), places.amax(dim=-1, keepdim=True))
-        return torch.exp(-2 * ((places - centers) / self.window) ** 2)  # sigma = D / 2
+        return torch.exp(-2 * ((places - centers) / self.window) ** 2).to(queries.dtype)  # sigma = D / 2

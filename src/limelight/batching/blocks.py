@@ -124,7 +124,8 @@ class MaskedStream(Stream):
         if not len(self):
             raise UserError("no line of the text has a token that could be predicted")
         self.chunks = -(-len(self) // chunk_rows)
-        self._order_of = lru_cache(maxsize=1)(self._order)
+        self._order_of = lru_cache(maxsize=1)(lambda epoch: np.random.default_rng([seed, epoch]).permutation(len(self)))
+        """The rows of an epoch in their order, made once for all its chunks."""
 
     def __len__(self) -> int:
         """Number of rows per epoch."""
@@ -132,10 +133,6 @@ class MaskedStream(Stream):
 
     def batches_per_epoch(self) -> float:
         return count_batches(self.lengths, self.lengths, tokens=self.tokens)
-
-    def _order(self, epoch: int) -> np.ndarray:
-        """The rows of an epoch in their order, made once for all its chunks."""
-        return np.random.default_rng([self.seed, epoch]).permutation(len(self))
 
     def _make(self, position: Position, draw: Draw) -> Chunk:
         rows = self._order_of(position.epoch)[position.chunk * self.chunk_rows :][: self.chunk_rows]

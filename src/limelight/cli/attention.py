@@ -166,7 +166,7 @@ def align(
     folders, configs = find_models(model, bundled=True, only_one="words are aligned with one")
     corpus, *more = corpora(files, source_lang, target_lang, "FILE")
     if more:
-        raise UserError(f"{1 + len(more)} files with both sides: align one at a time")
+        raise UserError(f"{len(files)} files with both sides: align one at a time")
     from limelight.config import directions_of, find_direction, known_languages
     from limelight.formats.lines import chunks
     from limelight.preparation.read import pairs_of

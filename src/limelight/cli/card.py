@@ -86,21 +86,16 @@ def calibrate(
     data = configs[0].data
     of_valid = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
     run, names = Path(folders[0]), [f"valid-{number}" for number in range(len(of_valid))]
-    is_kept = not valid and all(keeps(run, name) for name in names)
-    missing = not is_kept and any(not Path(file).exists() for corpus in of_valid for file in corpus.files)
-    if not of_valid or (missing and not valid):
+    if not of_valid or not (valid or all(keeps(run, name) for name in names)):
         raise UserError(
             f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
             "references: --valid FILE"
         )
     from limelight.preparation.read import pairs_of
 
-    texts = [
-        (of_role, [list(pairs_of(corpus)) for corpus in of_role])
-        for of_role in (() if is_kept else of_valid, named_as_in(configs[0], corpora(test or [], "", "", "--test")))
-    ]
-    if is_kept:
-        texts[0] = of_valid, [kept_pairs(run, name) for name in names]
+    of_test = named_as_in(configs[0], corpora(test or [], "", "", "--test"))
+    read = [list(pairs_of(corpus)) for corpus in of_valid] if valid else [kept_pairs(run, name) for name in names]
+    texts = (of_valid, read), (of_test, [list(pairs_of(corpus)) for corpus in of_test])
     device = machine.begin()
     import torch
 

@@ -17,7 +17,7 @@ from limelight.cli.output import is_path
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
-    from limelight.config import RunConfig
+    from limelight.config import Direction, RunConfig
     from limelight.formats.translation_memory import TranslationMemory
     from limelight.pipelines.translator import Translator
     from limelight.text.glossary import Glossary
@@ -159,6 +159,15 @@ class Job:
         source, target, pivot = self.source_lang, self.target_lang, not self.no_pivot
         return find_models(self.model, source=source, target=target, translates=True, pivot=pivot, bundled=True)
 
+    @property
+    def direction(self) -> Direction:
+        """Source and target, also from the only direction of the model; empty if there are several."""
+        from limelight.config import Direction, directions_of
+
+        directions = directions_of(self.models[1][0].data)
+        source, target = directions[0] if len(directions) == 1 else ("", "")
+        return Direction(self.source_lang or source, self.target_lang or target)
+
     @cached_property
     def translation_memory(self) -> TranslationMemory | None:
         """The memory in the direction of the job, or in the only one of the model; None without a file.
@@ -167,19 +176,15 @@ class Job:
         """
         if self.memory is None:
             return None
-        from limelight.config import directions_of
         from limelight.formats.pairs import names_languages
         from limelight.formats.translation_memory import open_memory
 
-        languages, directions = (self.source_lang, self.target_lang), directions_of(self.models[1][0].data)
-        if len(directions) == 1:
-            languages = languages[0] or directions[0].source, languages[1] or directions[0].target
-        if directions and not all(languages) and not names_languages([self.memory]):
+        if not all(self.direction) and not names_languages([self.memory]):
             raise UserError(
                 f"--memory {self.memory}: its languages are not in the file, and the model has several: add --from "
                 "and --to"
             )
-        return open_memory(self.memory, *languages, say=note)
+        return open_memory(self.memory, *self.direction, say=note)
 
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""

@@ -161,7 +161,7 @@ def translate_documents(job: Job, path: Path) -> None:
         # the report is refused now if it cannot be written
         work = Work(
             translate,
-            Options(*direction, job.everything),
+            Options(*job.direction.languages, job.everything),
             settings=made_of,
             detect=detect,
             progress=lambda file, done, units: display.count(f"{file}: segment", done, units),

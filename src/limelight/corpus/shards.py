@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.errors import UserError
@@ -97,15 +97,14 @@ def _expanded(argument: str) -> list[Shard]:
         require_lasting([argument])
         return [Shard(path, path.name)]
     names = [(file, file.relative_to(path)) for file in sorted(path.rglob("*")) if file.is_file()]
-    shards = [Shard(file, name.as_posix()) for file, name in names if _is_input(name)]
+    shards = [
+        Shard(file, name.as_posix())
+        for file, name in names
+        if not (name.name.endswith(OWN) or any(part.startswith(".") for part in name.parts))
+    ]
     if not shards:
         raise UserError(f"{argument}: there are no files in this folder")
     return shards
-
-
-def _is_input(name: PurePath) -> bool:
-    """Whether a file below a folder is an input: neither hidden nor written by Limelight beside its results."""
-    return not name.name.endswith(OWN) and not any(part.startswith(".") for part in name.parts)
 
 
 def read_items(shard: Shard, field: str = "") -> Iterator[Item]:

@@ -23,7 +23,7 @@ from limelight.child import Frame, Handler, Header
 from limelight.errors import UserError, shown
 from limelight.files import cause
 from limelight.formats.docx import PARTS, docx_units
-from limelight.formats.registry import DOCX, FORMATS, Decoded, decode_file, find_units, suffix_of
+from limelight.formats.registry import DOCX, SUFFIXES, Decoded, decode_file, find_units, is_document, suffix_of
 from limelight.formats.unit import FormatError, Kept, Options, Unit, located, rewritten
 from limelight.untrusted import read_plain
 
@@ -79,11 +79,9 @@ def open_document(path: Path, options: Options, name: str = "") -> Document:
     """Read a file, whose format is the ending of `name`, by default of its own. Raises `UserError` for a file that is
     not what its name says, too large, or damaged."""
     name = name or str(path)
-    suffix = suffix_of(name)
-    if suffix not in FORMATS and suffix != DOCX:
-        raise UserError(
-            f"{name}: documents are {', '.join([*FORMATS, DOCX])}, not {suffix or 'a file without an ending'}"
-        )
+    if not is_document(name):
+        ending = suffix_of(name) or "a file without an ending"
+        raise UserError(f"{name}: documents are {', '.join(SUFFIXES)}, not {ending}")
     try:
         data = read_plain(path, MAX_FILE)
     except OSError as error:

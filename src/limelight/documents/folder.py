@@ -15,7 +15,7 @@ from limelight.documents.report import LeftOut, Note, Report
 from limelight.documents.translate import Work, made_of, translate_document
 from limelight.errors import UserError
 from limelight.files import PARTIAL, cause, sha256
-from limelight.formats.registry import DOCX, FORMATS, is_document
+from limelight.formats.registry import SUFFIXES, is_document
 
 RECORD = f".limelight{SUFFIX}"
 """In the folder of the translations until all are there: the files that are finished, and what was noted."""
@@ -94,7 +94,7 @@ def _why_left_out(path: Path) -> tuple[str, bool]:
     """Why a file is not a document, and whether its text is missing in the result."""
     if (mimetypes.guess_type(path.name)[0] or "").startswith(_WITHOUT_TEXT):
         return "no document", False
-    return f"not read as a document, but {', '.join([*FORMATS, DOCX])} are: save it as one of them", True
+    return f"not read as a document, but {', '.join(SUFFIXES)} are: save it as one of them", True
 
 
 def _is_there(path: Path, target: Path) -> bool:

@@ -13,10 +13,10 @@ from limelight.documents.report import KEPT, Note, Report, UnitTranslation, note
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BILINGUAL, suffix_of
-from limelight.formats.unit import Options, Unit
+from limelight.formats.unit import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import CODES, Role
+from limelight.text.marking import CODES
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
@@ -88,7 +88,8 @@ def _check_output(path: Path, output: Path) -> None:
 def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
-    keys = [_key(unit) for unit in units]
+    # All of a unit that its translation depends on: its text, and the role and name of each code.
+    keys = [(unit.text, tuple((code.role, code.name) for code in unit.codes)) for unit in units]
     kept = [UnitTranslation(*row) for part in parts for row in part]
     known = dict(zip(keys, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
@@ -117,11 +118,6 @@ def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
         for line, text in part.kept:
             notes.append(Note(document.name, 0, line, (KEPT,), ("kept: an identifier or a note",), None, text, text))
     return Report(1, len(kept), sum(bool(segment.moved) for segment in kept), notes)
-
-
-def _key(unit: Unit) -> tuple[str, tuple[tuple[Role, str], ...]]:
-    """All of a unit that its translation depends on: its text, and the role and name of each code."""
-    return unit.text, tuple((code.role, code.name) for code in unit.codes)
 
 
 def _kept(translation: Translation) -> UnitTranslation:

@@ -17,7 +17,15 @@ from limelight.evaluation.metrics import (
     further_metric,
 )
 from limelight.evaluation.score import perplexity, score_pairs
-from limelight.evaluation.summary import Figures, LengthBucket, files_of, provenance_lines, score_by_length, versions
+from limelight.evaluation.summary import (
+    Figures,
+    LengthBucket,
+    files_of,
+    plain,
+    provenance_lines,
+    score_by_length,
+    versions,
+)
 from limelight.pipelines.options import TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
@@ -66,7 +74,7 @@ class Evaluation(Figures):
         """Plain values: each score with its signature, one entry per length bucket, and the provenance."""
         values: dict[str, Any] = {}
         for name, metric in {"bleu": self.bleu, "chrf": self.chrf, **self.further}.items():
-            values |= {name: round(metric.score, 4), f"{name}_signature": metric.signature}
+            values |= {name: plain(round(metric.score, 4)), f"{name}_signature": metric.signature}
         return values | super().to_dict()
 
     def table(self) -> str:
@@ -177,7 +185,7 @@ class DirectionsEvaluation(Figures):
     def to_dict(self) -> dict[str, Any]:
         """Plain values: `mean`, and `directions` with the values of each evaluation."""
         return {
-            "mean": {name: round(value, 4) for name, value in self.mean.items()},
+            "mean": {name: plain(round(value, 4)) for name, value in self.mean.items()},
             "directions": {name: evaluation.to_dict() for name, evaluation in self.directions.items()},
         }
 

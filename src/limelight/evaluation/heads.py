@@ -145,7 +145,8 @@ def _columns(sentence: _Sentence, kind: str, counts: Counter[int]) -> dict[str, 
         least = min((counts[sentence.source[column]] for column in words), default=0)
         rare = [column for column in words if counts[sentence.source[column]] == least]
         chosen = {"signs": [column for column, piece in enumerate(pieces) if _is_sign(piece)], "tag": tags}
-        chosen["rare"] = rare if len(words) >= 3 and len(rare) < len(words) else []
+        is_one = len({sentence.source[column] for column in rare}) == 1  # it may occur twice
+        chosen["rare"] = rare if len(words) >= 3 and is_one and len(rare) < len(words) else []
     return {name: columns for name, columns in chosen.items() if columns}
 
 

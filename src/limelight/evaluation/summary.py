@@ -1,6 +1,7 @@
 """Results as JSON, their provenance, and scores by source length."""
 
 import json
+import math
 import platform
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,7 @@ class Figures:
 def plain(value: Any) -> Any:
     """A value as JSON has it, with six digits after the point."""
     if isinstance(value, float):
-        return round(value, 6)
+        return round(value, 6) if math.isfinite(value) else None  # JSON has no other numbers
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, Mapping):

@@ -63,7 +63,7 @@ def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         isinstance(entry, dict) and {"message"} <= entry.keys() <= _CHROME for entry in content.values()
     )
     write = json.dumps if "\\u" in text and text.isascii() else json_string
-    strings, keys, path = list[_String](), list[_String](), list[str]()
+    strings, keys, path, locale = list[_String](), list[_String](), list[str](), list[Splice]()
     for match in _TOKEN.finditer(text):
         if match[1] is None:
             if match[0] in "]}":
@@ -76,10 +76,13 @@ def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         value, is_key = json.loads(match[1]), bool(match[2])
         if is_key:
             path[-1] = value
+        elif path == ["@@locale"] and options.target:  # of Flutter
+            locale.append(Splice(*match.span(1), write(options.target)))
+            continue
         is_note = (is_chrome and path[1:] != ["message"]) or any(key.startswith("@") for key in path)
         if not is_key or len(path) == 1:
             (keys if is_key else strings).append(_String(value, *match.span(1), write, is_note))
-    return _units(text, strings, keys, options, kept)
+    return with_splices(_units(text, strings, keys, options, kept), locale)
 
 
 def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
@@ -102,8 +105,9 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode) and key.style is None and depth == 0:
-                    keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, str))
+                if isinstance(key, yaml.ScalarNode) and depth == 0:
+                    write = partial(_scalar, "", key.style)
+                    keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, write))
                 walk(value, depth + 1)
         elif isinstance(node, yaml.SequenceNode):
             for value in node.value:

@@ -90,7 +90,11 @@ def _pieces(text: str, element: Element) -> Iterator[_Run | Code]:
             continue
         if child.name in _ACCEPTED:
             yield from _pieces(text, child)
-        elif child.name in _AROUND and any(has_words(text.text()) for text in child.walk("t")):
+        elif (
+            child.name in _AROUND
+            and "MERGEFIELD" not in child.get("instr")
+            and any(has_words(text.text()) for text in child.walk("t"))
+        ):
             first = next(inner for inner in child.inner if not inner.name.endswith("Pr"))
             yield Code(text[child.begin : first.begin], "open", child.name, child.begin)
             yield from _pieces(text, child)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape, unescape
 from typing import NamedTuple
@@ -46,10 +46,12 @@ _TOKEN = re.compile(
     r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<\?(?P<instruction>.*?)(?:\?>|\Z)"
     r"|<!(?P<declaration>[^<>\[]*+(?:\[[^\]]{0,4000}\]\s*)?)>"
-    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
+    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*+)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
     re.DOTALL,
 )
 """A construct that is not closed ends at the next `<`, so that the time is linear in the text."""
+_TEMPLATE = re.compile(r"(\{\{.*?\}\}|\{%.*?%\}|<%.*?%>)", re.DOTALL)
+"""Of templates that a server fills in."""
 _ATTRIBUTE = re.compile(r"(?<![^\s=/>\"'])([^\s=/>\"']++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+))")
 
 
@@ -84,8 +86,12 @@ class Tag(NamedTuple):
     @property
     def is_opaque(self) -> bool:
         """Whether the content of its element is not translated by the rules of HTML."""
-        marked = self.name in OPAQUE or self.get("translate").lower() == "no"
-        return self.name not in VOID and (marked or "notranslate" in self.get("class").split())
+        return self.name not in VOID and (self.name in OPAQUE or self.is_kept)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it says that it is not translated."""
+        return self.get("translate").lower() == "no" or "notranslate" in self.get("class").split()
 
 
 def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
@@ -120,10 +126,11 @@ PLAIN = Tags()
 
 
 def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[int, int] | None = None) -> list[Unit]:
-    """The blocks and attributes of a page, or of its `span`. The attribute `lang` of `html`, if
-    present, is set to `language`."""
+    """The blocks and attributes of a page, or of its `span`. The attributes `lang` and `xml:lang` of `html`, if
+    present, are set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)))
-    named = (tag.find("lang") for tag in reader.tags if tag.name == "html" and language)
+    pages = [tag for tag in reader.tags if tag.name == "html" and language]
+    named = [page.find(name) for page in pages for name in ("lang", "xml:lang")]
     return with_splices(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
 
 
@@ -175,16 +182,17 @@ class _Reader:
             return
         begin += len(raw) - len(raw.lstrip(_WHITE))
         end = max([end - len(raw) + len(raw.rstrip(_WHITE)), *(self.tags[last].end for last in numbers[-1:])])
-        parts = list(self._parts(numbers, begin, end))
-        if not any(has_words(part) for part in parts if isinstance(part, str)):
-            return
 
         def write(new: str) -> Iterator[Splice]:
-            escaped = escape_xml if self.xml else partial(escape, quote=False)
-            yield Splice(begin, end, tuple(parts_of(new, unit.codes, escaped)))
+            plain = escape_xml if self.xml else partial(escape, quote=False)
+            yield Splice(begin, end, tuple(parts_of(new, unit.codes, partial(_escaped, raw=raw, escaped=plain))))
 
+        before = self.tags[numbers.start - 1] if numbers.start else None
+        is_exact = before is not None and not self.xml and (before.name, before.kind) == ("textarea", "open")
+        parts = [unescape(self.text[begin:end])] if is_exact else list(self._parts(numbers, begin, end))
         unit = make_unit(parts, write, line_at(self.text, begin))
-        yield unit
+        if has_words(unit.text):
+            yield unit
 
     def _parts(self, numbers: range, begin: int, end: int) -> Iterator[str | Code]:
         position = begin
@@ -232,7 +240,7 @@ class _Reader:
         return closings
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:
-        if tag.kind not in ("open", "empty") or tag.get("translate") == "no":
+        if tag.kind not in ("open", "empty") or tag.is_kept:
             return
         names = list(ATTRIBUTES)
         if tag.name == "meta" and _META.fullmatch(tag.get("name") or tag.get("property")):
@@ -246,10 +254,18 @@ class _Reader:
 
     def _write(self, begin: int, end: int, new: str) -> list[Splice]:
         """The value of an attribute, in the quotes that it has, or in new ones."""
-        quote = self.text[begin - 1]
+        quote, raw = self.text[begin - 1], self.text[begin:end]
         if quote not in "\"'":
-            return [Splice(begin, end, f'"{escape(new)}"')]
-        return [Splice(begin, end, escape(new, quote=False).replace(quote, escape(quote)))]
+            return [Splice(begin, end, f'"{_escaped(new, raw, escape)}"')]
+        escaped = _escaped(new, raw, lambda part: escape(part, quote=False).replace(quote, escape(quote)))
+        return [Splice(begin, end, escaped)]
+
+
+def _escaped(text: str, raw: str, escaped: Callable[[str], str]) -> str:
+    """The text escaped, but for the templates that the file has in the same form."""
+    return "".join(
+        piece if number % 2 and piece in raw else escaped(piece) for number, piece in enumerate(_TEMPLATE.split(text))
+    )
 
 
 def _plain(raw: str) -> Iterator[str | Code]:

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import accumulate
 from typing import Any
 
@@ -23,11 +23,16 @@ _KEPT = re.compile(
 """Formulas, notes and wiki links, which CommonMark does not have."""
 _AROUND = re.compile(r"(\[\[[^\[\]|\n]+\|)[^\[\]\n]+(\]\])|(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)(==)(?!=)")
 """Markup around text that CommonMark does not have: labels of wiki links, and highlighted text."""
-_FRONT = re.compile(r"\A---[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_NOTE = re.compile(r"\[\^[^\[\]\s]+\]:")
+"""Begins a footnote, which needs a line of its own."""
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
 """The box of a task, and the kind of an alert."""
-_LINES = re.compile(r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+")
-"""Lines that CommonMark does not have: containers (`:::tip`) and definitions (`: text`)."""
+_LINES = re.compile(
+    r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+"
+    r"|\A(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n|\n\{:?[ \t]*[.#:][^\n{}]*\}[ \t]*(?=\n|\Z)"
+)
+"""Lines that CommonMark does not have: containers (`:::tip`, `!!! note`), definitions (`: text`) and attributes."""
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 """Characters that may be markup."""
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
@@ -39,7 +44,7 @@ _BLOCK_MARK = re.compile(
 
 
 def markdown_units(text: str) -> list[Unit]:
-    """The blocks of a file. Code, addresses and the metadata between `---` are not translated."""
+    """The blocks of a file. Code, addresses and the metadata between `---` or `+++` are not translated."""
     from markdown_it import MarkdownIt
 
     hidden = _FRONT.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]), text)
@@ -55,9 +60,8 @@ def markdown_units(text: str) -> list[Unit]:
             places = _find_lines(text, token.content, max(begin, taken), end)
             if places:
                 taken = places[-1][1]
-                block = _Block(text, places, environment)
-                if any(has_words(part) for part in block.parts if isinstance(part, str)):
-                    units.append(block.unit(token.map[0] + 1))
+                unit = _Block(text, places, environment).unit(token.map[0] + 1)
+                units += [unit] * has_words(unit.text)
     return units
 
 
@@ -113,7 +117,11 @@ class _Block:
             yield self.source[begin : match.start()].replace("\n", " ")
             yield Code(self._raw(*match.span()), "break", "br")
             begin = match.end()
-        yield self.source[begin:end].replace("\n", " ")
+        is_next = self.source[begin:end].endswith("\n") and _NOTE.match(self.source, end)
+        last = end - 1 if is_next else end
+        yield self.source[begin:last].replace("\n", " ")
+        if is_next:
+            yield Code(self._raw(last, end), "break", "br")
 
     def _raw(self, begin: int, end: int) -> str:
         """The text of the file for a part of the source."""
@@ -240,7 +248,7 @@ def _parser() -> Any:
     ruler = parser.inline.ruler
     ruler.before("escape", "dialect", _dialect)
     ruler.at("link", _link)
-    ruler.at("image", _image)
+    ruler.at("image", partial(_link, opened="!["))  # so that its text has places in the same text
     for name, rule in (("emphasis", rules.emphasis.tokenize), ("strikethrough", rules.strikethrough.tokenize)):
         ruler.at(name, _located(rule, _locate_signs))
     kept = {"backticks": rules.backtick, "autolink": rules.autolink, "html_inline": rules.html_inline}
@@ -306,11 +314,6 @@ def _link(state: Any, silent: bool, opened: str = "[") -> bool:
             _mark(first, begin, label)
             _mark(state.tokens[-1], closed, state.pos)
     return True
-
-
-def _image(state: Any, silent: bool) -> bool:
-    """An image is read as a link, so that its text has places in the same text."""
-    return _link(state, silent, "![")
 
 
 def _dialect(state: Any, silent: bool) -> bool:

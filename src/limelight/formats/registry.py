@@ -32,6 +32,7 @@ FORMATS: dict[str, tuple[str, Parse]] = {
 }
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
+SUFFIXES = (*FORMATS, DOCX)
 BILINGUAL = (".po", ".pot", *XLIFF)
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -46,7 +47,7 @@ def suffix_of(name: str | PurePath) -> str:
 
 def is_document(name: str | PurePath) -> bool:
     """Whether a file with this name can be translated as a document."""
-    return suffix_of(name) in FORMATS or suffix_of(name) == DOCX
+    return suffix_of(name) in SUFFIXES
 
 
 class Decoded(NamedTuple):

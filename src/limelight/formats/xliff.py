@@ -192,7 +192,7 @@ def _with_states(text: str, element: Element, states: str) -> str:
 def _with_attribute(text: str, element: Element, name: str, value: str) -> Splice:
     """A splice that sets an attribute, or adds it after the others."""
     tag = _tag(text, element)
-    match = re.search(rf"\s(?:[\w.-]+:)?{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    match = re.search(rf"\s{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
     if match:
         begin, end = match.span(match.lastindex or 0)
         return Splice(element.begin + begin, element.begin + end, value)

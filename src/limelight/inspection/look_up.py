@@ -10,7 +10,6 @@ from torch import Tensor
 from limelight.attention.local import LocalMonotonic, LocalPredictive
 from limelight.attention.scores import (
     Additive,
-    Concat,
     NormalizedDot,
     PositionalScore,
     ScaledDot,
@@ -72,6 +71,7 @@ FORMULAS = {
     "general": "softmax(q · W k) v",
     "additive": "softmax(v · tanh(W q + U k)) v",
     "concat": "softmax(v · tanh(W [q; k])) v",
+    "concatbias": "softmax(v · tanh(W [q; k] + b)) v",
     "normalizeddot": "softmax(q · k) v, |k| = 1",
     "localmonotonic": f"softmax(q · W k) v, at most {LocalMonotonic.window} positions away",
     "localpredictive": f"softmax(q · W k) exp(−2 (s − p)² / {LocalPredictive.window}²) v for position s of k",
@@ -163,4 +163,4 @@ def _named(score: Score, size: int) -> tuple[str, float]:
     """The name of a score, and the factor of its products."""
     if isinstance(score, ScaledDot):
         return "scaled_dot", 1 / math.sqrt(size)
-    return "concat" if isinstance(score, Concat) else type(score).__name__.lower(), 1.0
+    return type(score).__name__.lower(), 1.0

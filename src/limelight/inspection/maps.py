@@ -55,19 +55,19 @@ def attention_map(
 
     `target_ids` are without start and end, as returned by a search or by `tokenizers.target.encode(text)`. `source_ids`
     are what a search read of the text, without the end; by default the text is encoded as it is. The
-    model is run in evaluation mode, and its mode is restored. For a language model both are one text (`text_map`): the
-    source, its end, and the target. Raises `UserError` for an ensemble.
+    model is run in evaluation mode, and its mode is restored. Raises `UserError` for an ensemble.
     """
     if source_ids is None:
         source_ids = tokenizers.source.encode(source_text)
-    batch, said = model.batch([source_ids], [target_ids]), tokenizers.target.decode(target_ids)
-    source, read = _side(tokenizers.source, source_ids), _side(tokenizers.target, target_ids).after(START_PIECE)
-    source = source.before(END_PIECE)
-    if isinstance(model, DecoderOnly):
-        shift = source.words[-1] + 1
-        read = _Side((*source.pieces, *read.pieces), (*source.words, *(shift + word for word in read.words)))
-        return _map(model, batch, {"read": read}, target_text=f"{source_text} {said}".strip())
-    return _map(model, batch, {"source": source, "read": read}, source_text=source_text, target_text=said)
+    source = _side(tokenizers.source, source_ids).before(END_PIECE)
+    read = _side(tokenizers.target, target_ids).after(START_PIECE)
+    return _map(
+        model,
+        model.batch([source_ids], [target_ids]),
+        {"source": source, "read": read},
+        source_text=source_text,
+        target_text=tokenizers.target.decode(target_ids),
+    )
 
 
 def text_map(model: DecoderOnly, tokenizer: Tokenizer, ids: Sequence[int]) -> AttentionMap:

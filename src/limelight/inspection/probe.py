@@ -122,7 +122,8 @@ def probe(
                 register = layer.register_forward_pre_hook if enters else layer.register_forward_hook
                 hooks.callback(register(hook).remove)
         for name, module in (modules or {}).items():
-            hook = here(_note(seen.modules.setdefault(name, [])))
+            calls = seen.modules.setdefault(name, [])
+            hook = here(lambda _, given, output, calls=calls: calls.append((given[0], output)))
             hooks.callback(module.register_forward_hook(hook).remove)
         yield seen
 
@@ -180,7 +181,3 @@ def _keep(states: dict[str, Tensor], name: str, change: Change | None) -> Callab
         return states[name] if output else (states[name], *inputs[1:])
 
     return hook
-
-
-def _note(calls: list[tuple[Any, Any]]) -> Callable[..., Any]:
-    return lambda _, given, output: calls.append((given[0], output))

@@ -156,15 +156,10 @@ def rules() -> dict[str, str]:
         composed = unicodedata.decomposition(character)
         if (composed and not composed.startswith("<")) or code in _HANGUL or character.isspace() or character == "▁":
             for spelling in (character, *_spellings(character)):
-                wanted = _normalized(spelling)
+                wanted = normalize(f"|{spelling}|")[1:-1]  # inside a text
                 if wanted != spelling:
                     by_spelling[spelling] = wanted
     return by_spelling
-
-
-def _normalized(text: str) -> str:
-    """The normalized form inside a text."""
-    return normalize(f"|{text}|")[1:-1]
 
 
 def _spellings(character: str) -> set[str]:

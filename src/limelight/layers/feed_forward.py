@@ -14,6 +14,7 @@ _INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 class Dropout(nn.Module):
     """Zero each element with probability `p` in training, and scale the rest by 1 / (1 - p) (Srivastava et al. 2014).
+    On a CPU p is rounded to a 256th, from 1/256 to 255/256.
 
     Draws from the device's global torch generator, so that restoring its state reproduces the mask exactly.
     """

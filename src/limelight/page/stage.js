@@ -33,7 +33,16 @@ export function createStage(context) {
   const bar = element("div.bar", title, element("div.tools", similar, map));
   const root = element("section.stage", { "aria-label": "Stage" }, bar, changes, board, caption, signs);
   const parts = { board, top, bottom, light, lines, cones, caption, title, changes, signs };
-  const stage = { context, ...parts, picture: null, several: [], boxes: null, pointed: null, asked: 0, looks: new WeakMap() };
+  const stage = {
+    context,
+    ...parts,
+    picture: null,
+    several: [],
+    boxes: null,
+    pointed: null,
+    asked: 0,
+    looks: new WeakMap(),
+  };
   store.on(["kind", "layer", "head", "words", "measure", "colors", "document"], () => void refresh(stage));
   const offer = () => {
     map.hidden = !hasMap(context) || store.get("view") === "map";

@@ -33,7 +33,7 @@ from limelight.pipelines.phrases import PhraseTokens
 from limelight.pipelines.translation import Translation
 from limelight.storage.model import StoredModel
 from limelight.storage.tables import Confidence, Shortlist
-from limelight.text.checks import recased, unknown_share
+from limelight.text.checks import recased
 from limelight.text.detection import LanguageDetector
 from limelight.text.judge import IN_TARGET_LANGUAGE, foreign_language
 from limelight.text.kept_signs import INVISIBLE
@@ -334,7 +334,8 @@ class Codec:
         """The share of letters of a text that are not in the source vocabulary."""
         if self._spelled.isdisjoint(request.source):
             return 0.0
-        return unknown_share(text, self._letters)
+        letters = [letter for letter in text.lower() if letter.isalpha()]
+        return sum(letter not in self._letters for letter in letters) / len(letters) if letters else 0.0
 
     def recased(self, part: Part) -> Part:
         """A sentence in capitals in sentence case; the same if hardly a word changes."""

@@ -37,7 +37,7 @@ from limelight.pipelines.translation import Translation
 from limelight.text import checks
 from limelight.text.kept_signs import changed_signs
 from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks, mark_number
-from limelight.text.numbers import compare_numbers
+from limelight.text.numbers import SPACES, compare_numbers
 from limelight.text.protectors import numbers, signs
 from limelight.text.spans import Span, protect_within, restore
 
@@ -91,7 +91,9 @@ def guarded(
     if not is_final and not SEARCHED.isdisjoint(best.warnings):
         again, further = _again(codec, part, request, best)
         others = yield from search(again)
-        tried = [checked(codec, part, _with_spans(translation, further), again.request) for translation in others]
+        if further:
+            others = [replace(each, text=restore(each.text, further)[0]) for each in others]
+        tried = [checked(codec, part, each, again.request) for each in others]
         best = min([best, *tried], key=_rank)
     if "loop" in best.warnings and not (is_final or part.prefix):
         best = replace(best, text=checks.cut_loops(part.text, best.text))
@@ -112,14 +114,20 @@ def _with_placeholders(text: str, source: str, spans: Sequence[Span]) -> str:
     """A translation with placeholders in place of its spans. One that it has too often has its placeholder twice."""
     marks = defaultdict[str, list[str]](list)
     for mark in PLACEHOLDER.findall(source):
-        marks[spans[mark_number(mark)].text].append(mark)
-    pattern = "|".join(map(re.escape, sorted(marks, key=len, reverse=True)))
+        marks[_spaced(spans[mark_number(mark)].text)].append(mark)
+    longest_first = sorted(marks, key=len, reverse=True)
+    pattern = "|".join(re.escape(each).replace("\\ ", f"[{SPACES}]") for each in longest_first)
 
     def next_placeholder(match: re.Match[str]) -> str:
-        left = marks[match[0]]
+        left = marks[_spaced(match[0])]
         return left.pop(0) if len(left) > 1 else left[0]
 
     return re.sub(pattern, next_placeholder, text)
+
+
+def _spaced(text: str) -> str:
+    """With ordinary spaces, which a model writes for others."""
+    return re.sub(f"[{SPACES}]", " ", text)
 
 
 def checked(codec: Codec, part: Part, translation: Translation, request: Request | None) -> Translation:
@@ -171,10 +179,3 @@ def _wider(settings: SearchSettings) -> SearchSettings:
     """The settings for all hypotheses of a wider beam."""
     width = max(WIDER, settings.beam_size)
     return replace(settings, beam_size=width, n_best=width, prune=float("inf"), patience=max(1.0, settings.patience))
-
-
-def _with_spans(translation: Translation, spans: Sequence[Span]) -> Translation:
-    """A translation with its spans in place of the further placeholders."""
-    if not spans:
-        return translation
-    return replace(translation, text=restore(translation.text, spans)[0])

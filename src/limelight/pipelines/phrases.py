@@ -29,7 +29,8 @@ class PhraseTokens:
             runs = dict.fromkeys(run for form in forms for run in self._runs(form))
             if not runs:
                 raise UserError(f"{forms[0]!r}: the vocabulary of this model has no tokens for this phrase")
-            wanted.append(Phrase(tuple(runs), frozenset() if any(map(_is_open, forms)) else self._joined, self._silent))
+            is_open = any(is_unspaced(form[-1:]) or not form[-1:].isalnum() for form in forms)  # letters may follow
+            wanted.append(Phrase(tuple(runs), frozenset() if is_open else self._joined, self._silent))
         return tuple(wanted)
 
     def _runs(self, phrase: str) -> Iterator[tuple[int, ...]]:
@@ -45,8 +46,3 @@ class PhraseTokens:
                     yield tuple(ids[1:])
                 elif first[1:] in self._ids:
                     yield (self._ids[first[1:]], *ids[1:])
-
-
-def _is_open(phrase: str) -> bool:
-    """Whether a phrase may be directly followed by letters."""
-    return is_unspaced(phrase[-1:]) or not phrase[-1:].isalnum()

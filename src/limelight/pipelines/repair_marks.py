@@ -8,8 +8,7 @@ around the words that attend more to the inside of the pair than to the outside.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
 from typing import Any, NamedTuple, cast
@@ -26,7 +25,7 @@ from limelight.pipelines.translation import Translation
 from limelight.text.marking import MARK, mark_number, placeholder
 from limelight.text.plan import MarkedSentence, renumbered, without_placeholders
 from limelight.text.sentences import MAX_TOKENS
-from limelight.text.spans import Span, find_misplaced
+from limelight.text.spans import Span, find_misplaced, kept_once
 from limelight.text.words import word_spans
 from limelight.tokens.marked import decode_marked, encode_marked
 
@@ -36,9 +35,6 @@ NEAR = 3.0
 """The distance in tokens at which the influence of a source token on the place of a placeholder is halved."""
 MAX_ATTENDED = 2 * MAX_TOKENS
 """Tokens of a sentence or its translation for which attention weights are computed."""
-
-_MARK = re.compile(rf"(?: (?={MARK.pattern} ))?({MARK.pattern})")
-"""A mark, with the space before it if there is one after it, too."""
 
 
 class Attended(NamedTuple):
@@ -62,7 +58,7 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
     """The translation with each placeholder of its source exactly once; `moved` are those of the model's input that it
     lost, and `failed` those whose place is unknown or wrong."""
     spans, carried = source.spans, {mark_number(mark) for mark in MARK.findall(source.sent)}
-    text, wrong = _in_order(_kept(translation.text, carried & {*range(len(spans))}), spans)
+    text, wrong = _in_order(kept_once(translation.text, carried & {*range(len(spans))}).strip(), spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
     attended = _attended(codec, source, text, missing, direction) if missing else None
     if attended is not None:
@@ -189,20 +185,6 @@ def _written(items: Items, spans: Sequence[Span]) -> str:
         after = spaced and (span.right == " " or not before)
         text += " " * before + placeholder(item) + " " * after
     return text.strip()
-
-
-def _kept(text: str, carried: Collection[int]) -> str:
-    """The text with the first occurrence of these marks and without any others."""
-    left = {*carried}
-
-    def keep(match: re.Match[str]) -> str:
-        number = mark_number(match[1])
-        if number not in left:
-            return ""
-        left.remove(number)
-        return match[0]
-
-    return _MARK.sub(keep, text).strip()
 
 
 def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, set[int]]:

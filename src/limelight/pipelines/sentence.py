@@ -23,7 +23,7 @@ from limelight.pipelines.job import Steps
 from limelight.pipelines.options import Options
 from limelight.pipelines.repair_marks import repair
 from limelight.pipelines.translation import Translation
-from limelight.text.checks import is_capitals
+from limelight.text.checks import in_capitals, is_capitals
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
 from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mark_number
 from limelight.text.plan import MarkedSentence, model_input
@@ -78,7 +78,7 @@ class Sentence:
             with_terms = options.with_terms(self.codec.phrases(phrases))
             for translation in self._repaired((yield from self._guarded(with_terms))):
                 shorter = without_added_sentences(translation.text, source.text, languages)
-                again.append(replace(translation, unused=unused_targets(source.terms, shorter)))
+                again.append(replace(translation, unused=unused_terms(source.terms, shorter)))
             again.sort(key=lambda translation: (bool(translation.moved or translation.failed), len(translation.unused)))
         best = again[0] if again and len(again[0].unused) < len(translations[0].unused) else translations[0]
         others = {
@@ -130,7 +130,7 @@ class Sentence:
         assert encoded.request is not None
         best = codec.finish(encoded, (yield encoded.request))
         return [
-            replace(translation, source=text, text=translation.text.upper() if capitals else translation.text)
+            replace(translation, source=text, text=in_capitals(translation.text) if capitals else translation.text)
             for translation in (replace(best, alternatives=()), *best.alternatives)
         ]
 
@@ -143,7 +143,7 @@ class Sentence:
         repaired = list[Translation]()
         for translation in translations:
             mended = repair(self.codec, source, translation, self.part.direction)
-            unused = unused_targets(source.terms, mended.text)
+            unused = unused_terms(source.terms, mended.text)
             repaired.append(replace(mended, warnings=warnings, unused=unused))
         first = next(
             (translation for translation in repaired if not (translation.moved or translation.failed)), repaired[0]
@@ -168,11 +168,6 @@ def _through(draft: Translation, last: Translation, source: MarkedSentence, legs
         path=(legs[0].source, legs[0].target, legs[1].target),
         **both,
     )
-
-
-def unused_targets(terms: Sequence[Match], text: str) -> tuple[str, ...]:
-    """The targets of the terms that a translation does not use."""
-    return tuple(match.term.target for match in unused_terms(terms, text))
 
 
 def with_spans(text: str, spans: Sequence[Span]) -> str:

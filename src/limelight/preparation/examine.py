@@ -6,10 +6,10 @@ Training only warns of them: a few do little harm, and most of a file being wron
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
+from unicodedata import category
 
 from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
@@ -87,13 +87,9 @@ def _fault(pair: Pair, languages: tuple[str, str], seen: set[int], *, is_misalig
     if is_misaligned:
         return "misaligned"
     count = len(seen)
-    seen.add(hash("\0".join(map(_without_signs, sides))))
+    # The letters, with their vowel signs and accents, and the digits, in lowercase.
+    seen.add(hash("\0".join("".join(each for each in fold(side) if category(each)[0] in "LMN") for side in sides)))
     return "" if len(seen) > count else "near_duplicate"
-
-
-def _without_signs(text: str) -> str:
-    """The letters, with their vowel signs and accents, and the digits of a text in lowercase."""
-    return "".join(character for character in fold(text) if unicodedata.category(character)[0] in "LMN")
 
 
 def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[list[str], bool]:

@@ -8,10 +8,8 @@ from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
-from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
-from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
@@ -116,7 +114,7 @@ async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dic
             else:
                 pairs.append((key, value))
         await form.close()
-    except (HTTPException, MultiPartException, FormParserError, KeyError, ValueError, AttributeError, LookupError):
+    except (MultiPartException, ValueError, AttributeError, LookupError):
         raise bad_request("invalid multipart body, or more than one file") from None
     return _collected(pairs), uploads
 

@@ -59,7 +59,8 @@ class Explain(Directed):
 
     async def answer(self, call: Call, what: str) -> Any:
         """The answer of an engine. Raises `Refusal`."""
-        ask = Ask([self.text], self.target_lang, self.source_lang, self.model, {"beam_size": self.beam_size})
+        bounds = {"beam_size": self.beam_size, "prefix": "".join(getattr(self, "lines", ()))}  # lines are read, too
+        ask = Ask([self.text], self.target_lang, self.source_lang, self.model, bounds)
         options = self.model_dump(exclude={"text", "source_lang", "target_lang", "model"}, exclude_none=True)
         return await call.service.view(call.client, ask, what, options)
 

@@ -31,6 +31,8 @@ from limelight.text.pair import BadLine
 
 MAX_OWN = 1000
 """Maximum glossaries of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
+MAX_ENTRIES = 16 << 20
+"""Maximum characters of one client's glossaries."""
 MAX_SEGMENT = 5000
 """Maximum characters of one side of a segment of a memory."""
 
@@ -171,6 +173,10 @@ class Glossaries(Store[StoredGlossary]):
             if (mine := len(self.list(new.owner))) >= MAX_OWN:
                 message = f"there are {mine} glossaries of yours already, of at most {MAX_OWN}: delete one"
                 raise bad_request(message, "too_many_glossaries")  # which clients do not repeat
+            if sum(len(kept.entries) for kept in (*self.list(new.owner), new)) > MAX_ENTRIES:
+                raise bad_request(
+                    f"more than {MAX_ENTRIES:,} characters of glossaries: delete one", "too_many_glossaries"
+                )
             return await self.write(new)
 
     def file(self, owner: str, identity: str, source: str, target: str) -> str:
@@ -236,9 +242,15 @@ class Memories(Store[StoredMemory]):
         """Write the file, and index its segments; returns their number. Raises `Refusal`, and `UserError`."""
         if memory.suffix not in BOTH_SIDES:
             raise UserError(f"file: its name must end in {', '.join(BOTH_SIDES)}")
+
+        def leave_out(line: BadLine) -> None:
+            left_out.append(line)
+            if len(left_out) > self._limits.memory_segments:
+                raise UserError(f"too many lines cannot be used (line {line.line}: {line.reason})")
+
         count, path = 0, self._file(memory)
         write_whole(path, content)
-        for pair in read_pairs([path], memory.source, memory.target, on_bad_line=left_out.append):
+        for pair in read_pairs([path], memory.source, memory.target, on_bad_line=leave_out):
             count += bool(pair.source.strip() and pair.target.strip())
             if max(len(pair.source), len(pair.target)) > MAX_SEGMENT:
                 message = f"segment {count} has more than {MAX_SEGMENT} characters: divide it, or leave it out"

@@ -32,6 +32,8 @@ class Document:
     """None while it is read."""
     taken: bool = False
     """Whether its translation was downloaded."""
+    timer: asyncio.TimerHandle | None = None
+    """Ends it after `KEPT_SECONDS`."""
     id: str = field(default_factory=lambda: secrets.token_hex(16).upper())
     key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
 
@@ -87,7 +89,7 @@ class Uploads:
     def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
         """Translate a document that was read."""
         document.work = asyncio.ensure_future(work)
-        asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
+        document.timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
 
     def find(self, identity: str, key: str) -> Document:
@@ -118,6 +120,8 @@ class Uploads:
     def forget(self, document: Document) -> None:
         """What is left of a document."""
         self._documents.pop(document.id, None)
+        if document.timer is not None:
+            document.timer.cancel()  # it keeps the document
         if document.work is not None:
             document.work.cancel()
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from limelight.text.marking import MARK
+from limelight.text.words import COMBINING
 
 SHORT, LONG = 0.3, 3.0
 """Bounds for the ratio of the tokens of a translation to the tokens of its source."""
@@ -22,9 +23,11 @@ MIN_LETTERS = 4
 UPPER = 0.9
 """Minimum share of capitals among its letters."""
 
-WORD = re.compile(r"\w+")
+_LETTER, _GAP = rf"[\w{COMBINING}]", rf"[^\w{COMBINING}]"
+WORD = re.compile(rf"{_LETTER}+")
 _REPEATED_WORDS = re.compile(
-    r"\b(?:(?P<one>\w++)(?:\W++(?P=one)\b){3,}|(?P<several>\w++(?:\W++\w++){1,7}?)(?:\W++(?P=several)\b){2,})",
+    rf"(?<!{_LETTER})(?:(?P<one>{_LETTER}++)(?:{_GAP}++(?P=one)(?!{_LETTER})){{3,}}"
+    rf"|(?P<several>{_LETTER}++(?:{_GAP}++{_LETTER}++){{1,7}}?)(?:{_GAP}++(?P=several)(?!{_LETTER})){{2,}})",
     re.IGNORECASE,
 )
 """A word four times in a row, or two to eight words three times."""
@@ -66,8 +69,10 @@ def find_loop(source: str, output: str) -> Loop | None:
     for match, words, times in _repeated_words(output):
         if times > of_source[len(words)]:
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
+    written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
+    sizes = {len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
     for match in _REPEATED_CHARACTERS.finditer(output):
-        if len(match[0]) >= MIN_LOOP_CHARACTERS and match[1] * 6 not in source:
+        if len(match[0]) >= MIN_LOOP_CHARACTERS and len(match[1]) not in sizes and match[1] * 6 not in written:
             return Loop((match[1],), match.end(1), match.end())
     return None
 
@@ -111,12 +116,6 @@ def without_addresses(text: str) -> str:
     return ADDRESS.sub(" ", text) if _PART_OF_ADDRESS.search(text) else text
 
 
-def unknown_share(text: str, alphabet: frozenset[str]) -> float:
-    """The share of letters that, lowercased, are not in `alphabet`; 0 for a text without letters."""
-    letters = [letter for letter in text.lower() if letter.isalpha()]
-    return sum(letter not in alphabet for letter in letters) / len(letters) if letters else 0.0
-
-
 def is_capitals(text: str) -> bool:
     """Whether a text, apart from addresses, is in capitals."""
     letters = [letter for letter in without_addresses(text) if letter.upper() != letter.lower()]
@@ -142,3 +141,8 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     recased_text = _ADDRESS_OR_WORD.sub(better, text)
     first = next((position for position, letter in enumerate(recased_text) if letter.isalpha()), 0)
     return recased_text[:first] + recased_text[first : first + 1].upper() + recased_text[first + 1 :]
+
+
+def in_capitals(text: str) -> str:
+    """The text in capitals, but for its addresses."""
+    return _ADDRESS_OR_WORD.sub(lambda match: match[0] if match["address"] else match[0].upper(), text)

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from unicodedata import normalize
 
 import numpy as np
 import numpy.typing as npt
@@ -72,7 +73,9 @@ class LanguageDetector:
 
     def _sums(self, text: str) -> tuple[npt.NDArray[np.float64], int]:
         """The log-probability of a text in each language, and its number of n-grams."""
-        known = "".join(character if character in self.alphabet else " " for character in text.lower())
+        known = "".join(
+            character if character in self.alphabet else " " for character in normalize("NFC", text.lower())
+        )
         hashes = list(_hashes(known))
         return -STEP * self.scores[:, hashes].sum(axis=1, dtype=np.float64), len(hashes)
 

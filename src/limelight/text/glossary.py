@@ -63,7 +63,7 @@ class Endings:
 
     def bases(self, word: str) -> Iterator[str]:
         """The word in lower case, and then the words of which it may be a form."""
-        plain = word.casefold()
+        plain = normalize("NFC", word).casefold()
         yield plain
         for old, new in dict.fromkeys((*self.lower, *self.capital)):
             if plain.endswith(new):
@@ -109,12 +109,13 @@ class Glossary:
 
     def __init__(self, terms: Iterable[Term], source_lang: str = "") -> None:
         """Raises `UserError` for a term that is empty, too long, or contains marks."""
-        self.terms = tuple(dict.fromkeys(Term(term.source, _bare_forms(term.target)) for term in terms))
+        bare = ((term.source, "|".join(filter(None, map(str.strip, term.target.split("|"))))) for term in terms)
+        self.terms = tuple(dict.fromkeys(Term(*sides) for sides in bare))
         self.source_lang = source_lang
         self._endings = Endings(source_lang)
         self._root = _Node({}, [])
         for term in self.terms:
-            words = words_of(term.source.translate(_TYPOGRAPHIC))
+            words = words_of(normalize("NFC", term.source).translate(_TYPOGRAPHIC))
             if not (words and term.target):
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
@@ -148,17 +149,12 @@ class Glossary:
             nodes = [child for node in nodes for base in bases if (child := node.children.get(base))]
             last += 1
             spans = words[number:last]
-            words_of_text = [text[begin:end] for begin, end in spans]
+            words_of_text = [normalize("NFC", text[begin:end]) for begin, end in spans]
             for term_words, term in (term for node in nodes for term in node.terms):
                 if all(map(self._endings.is_form, words_of_text, term_words)) and _adjoin(text, spans):
                     longest = Match(spans[0][0], spans[-1][1], term)
                     break
         return longest
-
-
-def _bare_forms(target: str) -> str:
-    """The forms of a target term without white space around them; an empty form is none."""
-    return "|".join(filter(None, map(str.strip, target.split("|"))))
 
 
 def _adjoin(text: str, words: Sequence[tuple[int, int]]) -> bool:
@@ -203,14 +199,13 @@ def with_terms(text: str, terms: Sequence[Match]) -> str:
     )
 
 
-def unused_terms(terms: Sequence[Match], translation: str) -> tuple[Match, ...]:
-    """The terms that a translation uses less often than its source has them."""
+def unused_terms(terms: Sequence[Match], translation: str) -> tuple[str, ...]:
+    """The targets of the terms that a translation uses less often than its source has them."""
     text, by_target = without_marks(translation), defaultdict[str, list[Match]](list)
     for match in terms:
         by_target[match.term.target].append(match)
-    return tuple(
-        sorted(match for target, matches in by_target.items() for match in matches[len(find_used(target, text)) :])
-    )
+    lost = sorted(match for target, matches in by_target.items() for match in matches[len(find_used(target, text)) :])
+    return tuple(match.term.target for match in lost)
 
 
 def whole_term(text: str, terms: Sequence[Match]) -> str:
@@ -223,7 +218,7 @@ def whole_term(text: str, terms: Sequence[Match]) -> str:
 
 def _plain(text: str) -> str:
     """The text in lower case and with the signs of the keyboard."""
-    return text.translate(_TYPOGRAPHIC).casefold()
+    return normalize("NFC", text).translate(_TYPOGRAPHIC).casefold()
 
 
 def without_added_sentences(translation: str, source: str, direction: tuple[str, str]) -> str:

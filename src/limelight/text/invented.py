@@ -134,13 +134,16 @@ def _code(random: Random) -> str:
     return random.choice(("-", "/", "_", "")).join(parts)
 
 
-def _time(random: Random) -> str:
-    return f"{random.randrange(24)}:{random.randrange(60):02d}"
-
-
 def _foreign(random: Random) -> str:
     letters = random.choice(_PARTS["alphabets"])
     return "".join(random.choices(letters, k=random.randint(2, 8)))
 
 
-_KINDS: tuple[Callable[[Random], str], ...] = (_url, _email, _emoji, _code, _time, _foreign)
+_KINDS: tuple[Callable[[Random], str], ...] = (
+    _url,
+    _email,
+    _emoji,
+    _code,
+    lambda random: f"{random.randrange(24)}:{random.randrange(60):02d}",
+    _foreign,
+)

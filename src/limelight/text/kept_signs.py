@@ -49,7 +49,7 @@ def find_signs(text: str) -> Iterator[tuple[int, int]]:
     """Signs between spaces, without punctuation around them: an arrow, `&`, an emoji."""
     for match in _TOKEN.finditer(text):
         token = match[0].strip(_ENDS)
-        if all(map(_is_mark, token)) and any(
+        if all(category(character)[0] in "SPM" or category(character) == "Cf" for character in token) and any(
             category(character)[0] in "SP" and not _is_punctuation(character) for character in token
         ):
             begin = text.index(token, match.start())
@@ -86,10 +86,6 @@ def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[
         is_own = any(character.lower() in alphabet_of(language) for language in languages)
         return not is_own and (character > "\u00ff" or not is_held(character))
     return not is_held(character) and not _is_punctuation(character)
-
-
-def _is_mark(character: str) -> bool:
-    return category(character)[0] in "SPM" or category(character) == "Cf"
 
 
 def _is_punctuation(character: str) -> bool:

@@ -48,10 +48,10 @@ MAX_DIGITS = 40
 """Longer numbers are compared as text; Python does not read one of thousands of digits."""
 SPACES = " \u00a0\u202f\u2009"
 _CURRENCY, _MINUS, _FRACTION, _MARKS = "$¢£¥฿₣-₿", "-\u2212\u2013", "¼-¾⅐-⅞", "'’٬"
-LETTERS = "A-Za-zÀ-ÖØ-öø-ɏͰ-ԯ"
+LETTERS = "A-Za-zÀ-ÖØ-öø-ɏ\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u03f5\u03f7-\u0481\u048a-\u052f"
 """Letters of codes: of Latin, Greek and Cyrillic script."""
 _GROUPED = rf"\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?!\d)|\d{{1,3}}(?:[.,{_MARKS}]\d{{2,3}}){{0,20}}[.,{_MARKS}]\d{{3}}(?!\d)"
-_DIGITS = rf"(?:{_GROUPED})(?:[.,٫]\d+)?|\d+[.,٫]\d+|\d*[{_FRACTION}]|\d+|\.\d+"
+_DIGITS = rf"(?:{_GROUPED})(?:[.,٫]\d+)?|\d+[.,٫]\d+|\d*[{_FRACTION}]|\d+|(?<!\w)\.\d+"
 _UNIT = (
     rf"[{SPACES}]?(?:[{_CURRENCY}%‰٪]|°[CF]?|"
     r"(?:[kcmµ]?[gml]|[kMG]?[WVB]|[kMG]?Hz|kWh|km/h|[A-Z]{3})[²³]?(?![\w/]))"
@@ -67,7 +67,7 @@ _NUMBER = re.compile(
     rf"|(?P<code>{_CODE})"
     rf"|(?P<time>(?<![\d.,:])\d{{1,2}}(?::\d\d(?![\d:])|[.:]\d\d(?=[{SPACES}]?(?:[AaPp]\.?[Mm]\b|Uhr|h\b))"
     rf"|(?=[{SPACES}]?[AaPp]\.?[Mm]\b)|[{SPACES}]?h[{SPACES}]?\d\d(?!\d)))"
-    rf"|(?P<plain>(?<![\d.,])(?:(?<![\w)])[{_MINUS}+±])?(?:[{_CURRENCY}][{SPACES}]?)?(?:{_DIGITS})(?:{_UNIT})?)"
+    rf"|(?P<plain>(?<!\d)(?<![\d.,][.,])(?:(?<![\w)])[{_MINUS}+±])?(?:(?<![{LETTERS}])[{_CURRENCY}][{SPACES}]?)?(?:{_DIGITS})(?:{_UNIT})?)"
 )
 _MAY_BE_NUMBER = re.compile(rf"[\d{_FRACTION}]")
 _HALF_DAY = re.compile(rf"[{SPACES}]?([AaPp])(?:\.[Mm]\.(?=\s*[^\s.!?])|\.?[Mm](?!\w))")
@@ -241,12 +241,13 @@ def localized(number: Number, source: str, target: str) -> str:
         bare = re.sub(r"\D", "", whole) or "0"
         grouped = f"{int(bare):,}".replace(",", new.group) if bare != whole and whole else bare
         digits = grouped + new.decimal * bool(point) + decimals
+    digits = re.sub(r"\d", lambda digit: str(int(digit[0])), digits)
     currency = parts["currency"]
     if not currency and re.fullmatch(f"[{_CURRENCY}]", unit.strip(SPACES)):
         currency, unit = unit.strip(SPACES), ""
     if not currency:
         return f"{sign}{digits}{unit}"
-    return f"{sign}{currency}{digits}{unit}" if new.currency_first else f"{sign}{digits}\u00a0{currency}{unit}"
+    return f"{sign}{currency}{digits}{unit}" if new.currency_first or unit else f"{sign}{digits}\u00a0{currency}{unit}"
 
 
 def _date_in(date: str, old: Dates | None, new: Dates | None) -> str:

@@ -115,10 +115,10 @@ def plan_text(
         gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
         return Plan(text, gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
 
-    def has_room(text: str) -> bool:
-        return len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text)
-
-    gaps = with_short(_split(marked, spans, "" if whole else language), has_room)
+    gaps = with_short(
+        _split(marked, spans, "" if whole else language),
+        lambda text: len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text),
+    )
     sentences = (_sentence(sentence, spans) for sentence in gaps.texts)
     return Plan(
         text, gaps, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans

@@ -52,6 +52,7 @@ _VARIABLE = re.compile(
     r"|\$\{[!#]?\w{1,60}(?:\[[^\[\]{}]{0,60}\])?(?:[:#%/^,@=?+-][^{}]{0,200})?\}"  # ${x%.txt} ${x:-$y} ${#x[@]}
 )
 _SECTION = re.compile(r"(?P<kind>\{\{?|\{%)[-+~]?\s*(?P<sign>[#^/](?=\w)|end(?=\w))?\s*(?P<name>[\w.@]+)")
+_ENDS = re.compile(r"\{/[\w.@]+\}"), re.compile(r"\{\{/[\w.@]+\}\}")
 _MIDDLE = frozenset(re.findall(r"\w+", "else elif elseif elsif empty when case plural"))
 """Words that divide a section."""
 
@@ -69,7 +70,8 @@ _MATH = re.compile(
 _DASHES = r"\-\u2010-\u2015\u2212"
 """Hyphens, dashes and the minus sign, for a character class: typesetting makes others of the hyphens of options."""
 _NAME = re.compile(
-    r"(?P<shell>(?<![\w$])\$[A-Za-z_]\w*+(?:(?:->|\.|::)[A-Za-z_]\w*)*(?:\(\))?(?!\w*[$^]))"  # $name $a->b
+    r"(?P<shell>(?<![\w$])\$[A-Za-z_]\w*+(?:(?:->|\.|::)[A-Za-z_]\w*+)*(?:\(\))?(?!\w*[$^]))"  # $name $a->b
+    r"|(?<![\w$\\])\$[A-Za-z]\w{1,60}\$(?![\w$])"  # $USER$
     r"|(?<![\w$])\$\((?:[^()]|\([^()]{0,200}\)){1,200}\)"  # $(date)
     r"|(?<![\w%])%[A-Za-z_]\w*(?:[.-]\w+)*%(?!\w)|(?<![\w%])%\d+%"  # %PATH% %1%
     r"|(?<!\w)#[A-Za-z_]\w*#(?!\w)"  # #name#
@@ -98,7 +100,7 @@ _PATH = re.compile(
     r"(?<![\w.:/\\@-])(?:"
     r"[A-Za-z]:\\(?:[\w.()~ -]{1,100}\\)*[\w.()~-]*[\w)~-]\\?"  # C:\Windows\x.txt
     r"|\\\\[\w.$-]+\\[\w.$\\-]*[\w$]"  # \\server\share
-    r"|(?:~|\.{1,2})/(?:[\w.@*-]+/)*[\w.@*-]*\w/?"  # ~/x ./x ../x
+    r"|(?:~|\.{1,2})/(?:[\w.@*-]+/){0,40}[\w.@*-]*\w/?"  # ~/x ./x ../x
     r"|/(?:[\w.@*-]+/)+(?:[\w.@*-]*\w)?|/[a-z][\w-]{2,}(?![\w/'’])"  # /usr/bin /help
     rf"|(?:[\w@-]+[/.](?=[\w@-]))++(?<=\.)(?:{_SUFFIX.replace(' ', '|')})(?![\w/.@-]*\w)"  # src/main.c
     r")"
@@ -206,6 +208,7 @@ def _templates(expression: re.Pattern[str]) -> Find:
     """Variables and sections; a section has two tags, and perhaps others between them."""
 
     def find(text: str) -> Iterator[Found]:
+        closings = {closing for end in _ENDS for closing in end.findall(text)}
         for span in _by(expression)(text):
             section = _SECTION.match(text, span.begin, span.end)
             if section is None or span.role != "alone":
@@ -213,7 +216,7 @@ def _templates(expression: re.Pattern[str]) -> Find:
                 continue
             kind, sign, name = section["kind"], section["sign"], section["name"]
             closing = f"{kind}/{name}{'}' * len(kind)}"
-            is_open = sign in ("#", "^") or (kind == "{%" and not sign) or (not sign and closing in text)
+            is_open = sign in ("#", "^") or (kind == "{%" and not sign) or (not sign and closing in closings)
             if name in _MIDDLE and not sign:
                 yield span._replace(role="break", name=f"{SECTION}else")
             elif sign in ("/", "end") or is_open:

@@ -17,10 +17,11 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from limelight.text.words import EXTENDING, is_unspaced, read_table
+from limelight.text.words import EXTENDING, SOLID, UNSPACED, read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-_LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.|[A-Za-z]\)|#{1,6})\s+)*(?=\S)")
+_LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.(?!\s+\w{1,2}\.)|[A-Za-z]\)|#{1,6})\s+)*(?=\S)")
+_SOLID, _UNSPACED = (re.compile(f"[{characters}]{{2}}") for characters in (SOLID, UNSPACED))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIALS = re.compile(r"\s*(?:[^\W\d_]\.\s*){1,10}")
 _ORDINAL = re.compile(r"(?<![\d.,:])(?:\d{1,2}|[IVX]{1,6})\.\s*$")
@@ -42,16 +43,14 @@ class Sentences(NamedTuple):
         parts, sides_before = list[str](), ("", "")
         for gap, *sides in zip(self.gaps[:-1], self.texts, texts, strict=True):
             if gap in ("", " ") and all((*sides_before, *sides)):
-                source, target = map(_is_unspaced, sides_before, sides)
+                solid = _SOLID if gap else _UNSPACED
+                source, target = (
+                    bool(solid.fullmatch(one[-1] + two[0])) for one, two in zip(sides_before, sides, strict=True)
+                )
                 gap = gap if source == target else "" if target else " "
             parts += [gap, sides[1]]
             sides_before = sides[0], sides[1]
         return "".join([*parts, self.gaps[-1]])
-
-
-def _is_unspaced(before: str, after: str) -> bool:
-    """Whether two sentences follow one another without a space in their script."""
-    return is_unspaced(before[-1:]) and is_unspaced(after[:1])
 
 
 def split_sentences(text: str, language: str = "en") -> Sentences:

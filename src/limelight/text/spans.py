@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from limelight.text.marking import (
@@ -32,6 +32,8 @@ from limelight.text.words import is_unspaced, replaced
 
 VALUE = "value"
 """The name of a span with tags that says something itself, such as `<b>{x}</b>`."""
+_MARK = re.compile(rf"(?: (?={MARK.pattern} ))?({MARK.pattern})")
+"""A mark, with the space before it if there is one after it, too."""
 _KEPT = re.compile(rf"\w* ?{ANNOTATION.pattern}|{MARK.pattern}")
 """An annotated term with its last word, or a mark."""
 _SCRIPT = re.compile(r"(?:[^\s\w]|\d){1,4}")
@@ -92,29 +94,33 @@ def _protected(text: str, unmarked: Sequence[Found], marks: Sequence[str], partn
     return marked, tuple(spans)
 
 
+def kept_once(text: str, carried: Collection[int]) -> str:
+    """The text with the first occurrence of these marks and without any others, with one of the two spaces around."""
+    left = {*carried}
+
+    def keep(match: re.Match[str]) -> str:
+        number = mark_number(match[1])
+        if number not in left:
+            return ""
+        left.remove(number)
+        return match[0]
+
+    return _MARK.sub(keep, text)
+
+
 def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     """The translation with its spans, each at most once, and the numbers of the spans that are missing in it, or are
     not nested as in the source.
 
     A space beside a span is added or removed, as in the source, if the adjacent character is of the same kind.
     """
-    order = dict[int, None]()
-
-    def once(match: re.Match[str]) -> str:
-        number = mark_number(match[0])
-        if number >= len(spans) or number in order:
-            return ""
-        order[number] = None
-        return match[0]
-
-    text = MARK.sub(once, marked)
-    if len(order) < len(MARK.findall(marked)):  # one of the two spaces around a removed mark
-        text = re.sub(" {2,}", " ", text)
+    text = kept_once(marked, range(len(spans)))
+    order = [mark_number(mark) for mark in MARK.findall(text)]
     parts = ["", *re.split(f"({MARK.pattern})", text), ""]  # texts and, at even indexes, marks
     for index, number in enumerate(order, start=1):
         _space(parts, 2 * index, spans[number])
     parts[2:-1:2] = [spans[number].text for number in order]
-    failed = {*range(len(spans))} - order.keys() | {*find_misplaced(list(order), spans)}
+    failed = {*range(len(spans))}.difference(order) | {*find_misplaced(order, spans)}
     return "".join(parts), tuple(sorted(failed))
 
 

@@ -17,8 +17,10 @@ _SOUTH_EAST_ASIAN = (
     "\u0e01-\u0e3a\u0e40-\u0e5b\u0e80-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1980-\u19ff\u1a20-\u1aaf"
     "\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 )
-UNSPACED = f"{_SOUTH_EAST_ASIAN}{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
-"""Characters of all these scripts, for a character class of a regular expression."""
+SOLID = f"{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
+"""Characters of scripts without spaces between words and sentences, for a character class of a regular expression."""
+UNSPACED = f"{_SOUTH_EAST_ASIAN}{SOLID}"
+"""Characters of scripts without spaces between words, likewise."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _PATTERNS = {
     "han": re.compile(f"[{_HAN}]"),
@@ -66,7 +68,9 @@ def count_scripts(texts: Iterable[str]) -> dict[str, int]:
 
 COMBINING = (
     "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
-    "\u3099\u309a"
+    "\u3099\u309a\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0f84\u0f86\u0f87"
+    "\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f"
+    "\u109a-\u109d\u17b4-\u17d3\u17dd"
 )
 """Vowel signs and other combining marks, which Python's \\w does not match."""
 EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"

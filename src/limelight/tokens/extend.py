@@ -85,11 +85,11 @@ def extend_tokenizers(
         learned = _learn_merges(sides[0], texts, merges)
         sides = [_ranked(sides[0], learned)]
 
-    def old_ids(part: int) -> tuple[int, ...]:
-        """A part of a merge that is a new character is the bytes that it replaces."""
-        return (part,) if part < old_size else old[part - old_size]
-
-    parts = [tuple(identifier for part in piece.parts for identifier in old_ids(part)) for piece in learned]
+    # A part of a merge that is a new character is the bytes that it replaces.
+    parts = [
+        tuple(old_id for part in piece.parts for old_id in ((part,) if part < old_size else old[part - old_size]))
+        for piece in learned
+    ]
     return Extension(Tokenizers(sides[0], sides[-1]), old + parts)
 
 

@@ -129,14 +129,11 @@ def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
     """The ids whose bytes are part of a complete character."""
     kept, position = list[int](), 0
     while position < len(ids):
-        length = next((size for size in (2, 3, 4) if _is_character(b"".join(values[position : position + size]))), 0)
+        sizes = ((size, b"".join(values[position : position + size])) for size in (2, 3, 4))
+        length = next((size for size, data in sizes if len(data.decode(errors="ignore").encode()) == len(data)), 0)
         kept += ids[position : position + length]
         position += length or 1
     return kept
-
-
-def _is_character(data: bytes) -> bool:
-    return len(data.decode(errors="ignore").encode()) == len(data)
 
 
 def write_stored(folder: Path, kind: str, pieces: int, reserved: Sequence[str], model: bytes) -> None:

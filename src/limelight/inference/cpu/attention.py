@@ -41,9 +41,9 @@ def attend_to(
         for number in range(count):
             key = key_start + positions[number] * key_stride + inside
             scores[number] = dot(queries, at + inside, keys, key, head_size) * scale
-        total, inside = exponentiate(scores, 0, count), head * value_size
+        total, inside = exponentiate(scores, count), head * value_size
         start, target = value_start + inside, where + inside
-        weighted_sum(scores, 0, total, values, positions, count, value_stride, start, value_size, context, target)
+        weighted_sum(scores, total, values, positions, count, value_stride, start, value_size, context, target)
 
 
 @compiled

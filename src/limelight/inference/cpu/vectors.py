@@ -59,20 +59,20 @@ def dot(one: Array, at: Index, other: Array, start: Index, size: Index) -> Numbe
 
 
 @instruction
-def exponentiate(scores: Array, at: Index, size: Index) -> Number:
+def exponentiate(scores: Array, size: Index) -> Number:
     """Replace a row of scores by exp(score - maximum); returns their sum."""
     most, total = _register(size, LOWEST), _register(size)
 
     def compare(offset: Value, mask: Value | None) -> None:
-        most.value = most.value.maximum(scores.load(at + offset, mask, filled=LOWEST))
+        most.value = most.value.maximum(scores.load(offset, mask, filled=LOWEST))
 
     along(size, compare)
     reference = most.value.largest().in_all_lanes()
 
     def replace(offset: Value, mask: Value | None) -> None:
-        power = exponential(scores.load(at + offset, mask, filled=LOWEST) - reference)
+        power = exponential(scores.load(offset, mask, filled=LOWEST) - reference)
         power = power if mask is None else mask.select(power, 0.0)
-        scores.store(at + offset, power, mask)
+        scores.store(offset, power, mask)
         total.value = total.value + power
 
     along(size, replace)
@@ -96,17 +96,17 @@ def exponential(values: Value) -> Value:
 
 @instruction
 def weighted_sum(
-    weights: Array, at: Index, total: Number, rows: Array, positions: Array, count: Index, stride: Index,
+    weights: Array, total: Number, rows: Array, positions: Array, count: Index, stride: Index,
     start: Index, size: Index, result: Array, target: Index,
 ) -> None:  # fmt: skip
-    """Write the sum of weight / total * row over `count` weights from `at` on to `target` in the result. The row of a
+    """Write the sum of weight / total * row over the first `count` weights to `target` in the result. The row of a
     weight begins at position * stride + start, and has `size` numbers."""
     share = (total.like(1.0) / total).in_all_lanes()
 
     def add_up(offset: Value, vectors: int, mask: Value | None = None) -> None:
         sums = [_register(offset) for _ in range(vectors)]
         with loop(count) as number:
-            weight = weights.load(at + number, kind=ir.FloatType()).in_all_lanes()
+            weight = weights.load(number, kind=ir.FloatType()).in_all_lanes()
             row = positions.load(number, kind=ir.IntType(64)) * stride + start + offset
             for tile, register in enumerate(sums):
                 register.add_product(weight, rows.load(row + LANES * tile, mask))

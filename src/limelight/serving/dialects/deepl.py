@@ -208,7 +208,7 @@ def _shown(glossary: StoredGlossary) -> JsonObject:
         "creation_time": glossary.created,
         "source_lang": glossary.source,
         "target_lang": glossary.target,
-        "entry_count": len(glossary.terms),
+        "entry_count": glossary.entries.count("\n") + 1,
     }
 
 

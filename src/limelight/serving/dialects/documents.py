@@ -18,7 +18,7 @@ from pydantic import Field
 from limelight.child import Child, ChildEndedError, ChildFaultError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
-from limelight.formats.registry import DOCX, FORMATS, suffix_of
+from limelight.formats.registry import SUFFIXES, suffix_of
 from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects import deepl, libretranslate
 from limelight.serving.refusal import Refusal, bad_request
@@ -26,7 +26,6 @@ from limelight.serving.service import Ask, Client, Service
 from limelight.serving.uploads import Document
 from limelight.text.marking import CODES
 
-SUFFIXES = (*FORMATS, DOCX)
 CHUNK = 64
 """Number of segments that are sent to the engines at a time, so that a document takes turns with other requests."""
 CHARACTERS = 10_000

@@ -68,8 +68,9 @@ def share_risen(training: TrainingConfig, step: int, seconds: float) -> float:
 def share_done(training: TrainingConfig, step: int, seconds: float, reserve: float = 0.0) -> float:
     """The completed share of the training from the end of the warm-up to the nearer bound, 0 to 1; 0 without a bound.
 
-    It is 0 at the first update after the warm-up and 1 at the last one. With a bound in time, runs are not exactly
-    reproducible; they do not make the same number of updates either.
+    By updates it is 0 at the last one of the warm-up and 1 at the last of all; by the clock it counts from the
+    beginning. With a bound in time, runs are not exactly reproducible; they do not make the same number of updates
+    either.
     """
     warmup, last, end = training.warmup, training.max_steps, last_second(training)
     if is_fitted(training):
