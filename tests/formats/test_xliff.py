@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.formats.files import read, sides, write, xliff
+from tests.formats.helpers import translated
 
 
 def unit_1(target: str = "<target>b</target>", attributes: str = "", source: str = "a") -> str:
@@ -53,3 +54,9 @@ def test_a_unit_of_several_segments_is_several_pairs(tmp_path: Path) -> None:
     assert sides(write(tmp_path, "c.xliff", xliff(f'<unit id="u">{two}</unit>', version="2.0"))) == [
         ("One.", "Eins."), ("Two.", "Zwei."),
     ]  # fmt: skip
+
+
+def test_each_file_has_its_language_once_and_their_number_costs_linear_time() -> None:
+    one = '<file source-language="en"><body><trans-unit id="1"><source>a dog</source></trans-unit></body></file>'
+    new = translated(f'<xliff version="1.2">{one * 3000}</xliff>', ".xlf")
+    assert new.count('target-language="de"') == new.count("A DOG") == 3000

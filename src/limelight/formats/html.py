@@ -50,8 +50,8 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 """A construct that is not closed ends at the next `<`, so that the time is linear in the text."""
-_TEMPLATE = re.compile(r"(\{\{.*?\}\}|\{%.*?%\}|<%.*?%>)", re.DOTALL)
-"""Of templates that a server fills in."""
+_TEMPLATE = re.compile(r"(\{\{.{0,300}?\}\}|\{%.{0,300}?%\}|<%.{0,300}?%>)", re.DOTALL)
+"""Variables and statements that a server fills in, of a length that keeps the time linear in the text."""
 _ATTRIBUTE = re.compile(r"(?<![^\s=/>\"'])([^\s=/>\"']++)\s*+=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'=<>`]+))")
 
 
@@ -129,8 +129,8 @@ def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[in
     """The blocks and attributes of a page, or of its `span`. The attributes `lang` and `xml:lang` of `html`, if
     present, are set to `language`."""
     reader = _Reader(text, tags, span or (0, len(text)))
-    pages = [tag for tag in reader.tags if tag.name == "html" and language]
-    named = [page.find(name) for page in pages for name in ("lang", "xml:lang")]
+    names = ("lang", "xml:lang") if language else ()
+    named = [tag.find(name) for tag in reader.tags if tag.name == "html" for name in names]
     return with_splices(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
 
 

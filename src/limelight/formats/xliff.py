@@ -138,19 +138,22 @@ def xliff_units(text: str, options: Options) -> list[Unit]:
     Sets the target's state to `needs-review-translation` with `leveraged-mt` (1.2), the segment's state to `translated`
     (2.x). Segments that are approved, final or not to be translated are unchanged.
     """
-    units, holders = list[Unit](), dict[Element, str]()
+    units = list[Unit]()
     for unit in find_units(text, ("xliff",), UNITS):
         root = unit.ancestors[0]
-        if root.get("version").startswith("2"):
-            holders[root] = "trgLang"
-        else:
-            holders |= {ancestor: "target-language" for ancestor in unit.ancestors if ancestor.name == "file"}
+        is_first = not root.get("version").startswith("2")
+        holders = [ancestor for ancestor in unit.ancestors if ancestor.name == "file"] if is_first else [root]
+        name = "target-language" if is_first else "trgLang"
+        languages = [
+            _with_attribute(text, holder, name, options.target)
+            for holder in holders
+            if options.target and not holder.get(name)
+        ]
         for sides in _sides(unit):
             done = sides.is_filled and sides.state in DONE
             if not (sides.is_kept or sides.is_approved) and (options.everything or not done):
-                units += _unit(text, sides)
-    unnamed = [(holder, name) for holder, name in holders.items() if options.target and not holder.get(name)]
-    return with_splices(units, [_with_attribute(text, holder, name, options.target) for holder, name in unnamed])
+                units += with_splices([*_unit(text, sides)], languages)
+    return units
 
 
 def _unit(text: str, sides: _Sides) -> Iterator[Unit]:
