@@ -10,7 +10,7 @@ BIN := .venv/bin
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
-demo: .venv/.ready ## translate with the bundled model, draw its attention, train a small model of your own (three minutes)
+demo: .venv/.ready ## translate with the bundled model, draw its attention, train a small model of your own (about four minutes)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" examples/demo.sh
 
 # What other targets run, and what `make test` leaves out.

@@ -128,7 +128,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
         computing = model if half is None else half.refreshed()
         update(
             compiled or computing, [batch], optimizer, loss=partial(batch_loss, label_smoothing=0.1), clip_norm=1.0,
-            interruptible=nullcontext(),
+            interruptible=nullcontext(), tokens=batch.target_tokens,
         )  # fmt: skip
         return batch
 

@@ -193,7 +193,12 @@ def updates_of(model: Any, precision: Any) -> Callable[[Batch], Any]:
         "clip_norm": 1.0,
         "interruptible": nullcontext(),
     }
-    return lambda batch: update(model if half is None else half.refreshed(), [batch], optimizer, **options).read()
+
+    def one_update(batch: Batch) -> Any:
+        computing = model if half is None else half.refreshed()
+        return update(computing, [batch], optimizer, tokens=batch.target_tokens, **options).read()
+
+    return one_update
 
 
 def transformers_step(size: Size, precision: Any) -> Step:

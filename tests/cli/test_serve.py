@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -92,9 +91,13 @@ def served(*words: str) -> Iterator[tuple[str, Forked]]:
             process.kill()
 
 
-def post(url: str, body: dict) -> Any:
+def sent(url: str, body: dict) -> Any:
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=600) as answer:
+    return urllib.request.urlopen(request, timeout=600)
+
+
+def post(url: str, body: dict) -> Any:
+    with sent(url, body) as answer:
         return json.load(answer)
 
 
@@ -107,21 +110,10 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert post(f"{url}/v2/translate", {"text": ["the dog"], "target_lang": "lumi"})["translations"]
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert len(children) in (1, 2), "an engine, and the resource tracker of Python"
-        found: list[Any] = []
-        many = {"text": [f"the dog sees the cat {number}" for number in range(100)]}
-        client = threading.Thread(target=lambda: found.append(post(f"{url}/api/v1/translate", many)))
-        client.start()
-        while not in_progress(url):
-            assert client.is_alive() or found
-            if found:
-                break
-        process.send_signal(signal.SIGTERM)
-        client.join()
-        assert len(found[0]["translations"]) == 100
+        many = {"text": [f"the dog sees the cat {number}" for number in range(100)], "stream": True}
+        with sent(f"{url}/api/v1/translate", many) as answer:  # it begins with the first translation
+            process.send_signal(signal.SIGTERM)
+            last = answer.read().decode().rpartition("data: ")[2]
+        assert len(json.loads(last)["translations"]) == 100
         assert process.wait(600) == 0
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
-
-
-def in_progress(url: str) -> bool:
-    with urllib.request.urlopen(f"{url}/metrics", timeout=600) as answer:
-        return b"limelight_requests_in_progress 1.0" in answer.read()

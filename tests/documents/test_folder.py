@@ -82,7 +82,7 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
         "a.txt.gz": "not read as a document",
         "x.docx": "not a valid DOCX file: it is not a zip archive, or it is damaged",
         "logo.png": "no document",
-        "nothing": "not read as a document",
+        "nothing": "a broken link",
         "link": "a link to a folder, which is not followed",
     }
     assert set(reasons) == set(expected)

@@ -50,7 +50,7 @@ def test_the_paired_bootstrap_is_that_of_sacrebleu(tmp_path: Path) -> None:
 def test_a_page_marks_the_words_of_one_translation_alone_and_takes_texts_as_text() -> None:
     pair = Pair("<b>Hello</b>", "good day <to> you", "test.tsv", 1)
     page = comparison_page(compare([pair], ("<a>", "b"), (["good day <of> you"], ["good day <to> you"])))
-    assert "<td>A</td><td>good day <mark>&lt;of&gt;</mark> you</td>" in page
+    assert '<td>A</td><td dir="auto">good day <mark>&lt;of&gt;</mark> you</td>' in page
     assert "<td>B</td><td>good day <mark>&lt;to&gt;</mark> you</td>" in page
     assert "&lt;b&gt;Hello" in page
     assert "A: <code>&lt;a&gt;</code>" in page

@@ -8,7 +8,7 @@ from limelight.attention.scores import Score
 from limelight.config import ModelConfig
 from limelight.errors import UserError
 from limelight.inference.linear import Bf16Linear, Fp32Linear, int8_kind
-from limelight.inference.prepare import _cast, prepare
+from limelight.inference.prepare import _in_bf16, prepare
 from limelight.models.interface import Seq2Seq
 from tests.models.helpers import every_model, make_model, random_batch, transformer
 
@@ -109,7 +109,7 @@ def test_a_whole_model_in_bf16_keeps_its_angles(positions: str, seed: int) -> No
     """As on a GPU, where the parameters become bf16. Rates of rotary positions that did as well would turn a head by
     quite another angle at its two-hundredth position."""
     model = built(transformer(positions=positions))
-    half = _cast(model, torch.bfloat16)
+    half = _in_bf16(model)
     assert {weight.dtype for weight in half.parameters()} == {torch.bfloat16}
     batch = random_batch(model, (197, 211), (193, 199))
     expected, found = model(batch).flatten(0, 1), half(batch).float().flatten(0, 1)

@@ -80,6 +80,7 @@ def teach(model: Seq2Seq, task: Task, longest: int, *, updates: int, rate: float
             loss=partial(batch_loss, label_smoothing=0.0),
             clip_norm=1.0,
             interruptible=nullcontext(),
+            tokens=batch.target_tokens,
         )
         if step % 100 == 0 and accuracy(model, task, longest) == 1.0:
             return step

@@ -58,7 +58,9 @@ class Scripted(Translator):
     def options(self, **asked: Any) -> Options:
         return replace(super().options(**{"protect": True, "guards": False, **asked}), detected=False)
 
-    def phrases(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
+    phrases = property(lambda self: self)  # type: ignore[assignment]
+
+    def of(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
         self.demanded += [(forms[:3], len(forms)) for forms in phrases]
         return tuple(Phrase(((5,),)) for _ in phrases)
 

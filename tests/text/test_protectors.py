@@ -34,8 +34,8 @@ CASES = {
         ["{a b}", "{a, b}", "{", "{laughs loudly}", "{1, 2}", "{is it?}", "{he (Tom) laughs}", "{well - he runs}"],
     ),
     "printf": (
-        ["%s", "%5.2f", "%-3d", "%lu", "%(name)s", "%2$d", "%@", "%1", "%L2", "%%", "%#@dogs@", "%<x>.2f", "%'d"],
-        ["100% sure", "50%ig", "5 % der", "%z", "100 % sure"],
+        ["%s", "%5.2f", "%-3d", "%lu", "%(name)s", "%2$d", "%@", "%L2", "%%", "%#@dogs@", "%<x>.2f", "%'d"],
+        ["100% sure", "50%ig", "5 % der", "%z", "100 % sure", "%50 off", "der %-Satz"],
     ),
     "nested": (["$t(a.b, {x})", "$t(a(b)c)"], ["$t", "$t(", "t(x)"]),
     "messages": (
@@ -46,9 +46,9 @@ CASES = {
     "escapes": ([r"\n", r"\u00a0", r"\x41", r"\\", r"\alpha"], ["a/b", "x\\", r"don\'t"]),
     "math": (["$x^2$", "$x$", r"\(x\)", "$$x + y$$"], ["$5 and $6", "5$ or 6$.", "US$ and A$", "${a}</b> = ${b}"]),
     "names": (
-        ["$name", "$a->b", "%PATH%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "[[name]]", "[X12X]", "@:a.b",
+        ["$name", "%1", "$a->b", "%PATH%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "[[name]]", "[X12X]", "@:a.b",
          ":smile:", "`x y`", ":ref:`x`", "--dry-run", "--x=1", "a.b()", "t('x')", '$(dirname "$(pwd)")'],
-        ["price $5", "US$(5)", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1", "no. 5:30", "a_b",
+        ["price $5", "%5 of it", "US$(5)", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1", "no. 5:30", "a_b",
          "[1]", "it -- is", "@me", ":-)", "and/or", "he (she)", "'tis", "No!! Stop!!"],
     ),
     "paths": (

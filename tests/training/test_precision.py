@@ -117,7 +117,8 @@ CONFIGS: dict[str, ModelConfig] = {
 
 def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
     settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 1.0, "interruptible": nullcontext()}
-    return update(computing, batches, optimizer, **settings).read().loss_sum
+    tokens = sum(batch.target_tokens for batch in batches)
+    return update(computing, batches, optimizer, tokens=tokens, **settings).read().loss_sum
 
 
 @pytest.mark.parametrize("name", CONFIGS)

@@ -79,7 +79,8 @@ def learn(model: Model, batch: Any, *, half: bool = False, kind: str = "adam") -
     optimizer = make_optimizer(model, TrainingConfig(optimizer=kind, weight_decay=0.1))
     set_rate(optimizer, 1e-3)
     loss = partial(batch_loss, label_smoothing=0.1)
-    unread = update(computing, [batch.to(META)], optimizer, loss=loss, clip_norm=1.0, interruptible=nullcontext())
+    how: Any = {"loss": loss, "clip_norm": 1.0, "interruptible": nullcontext(), "tokens": batch.target_tokens}
+    unread = update(computing, [batch.to(META)], optimizer, **how)
     assert all(parameter.grad is None or parameter.grad.is_meta for parameter in model.parameters())
     assert all(value.is_meta or value.ndim == 0 for state in optimizer.state.values() for value in state.values())
     unread.read()

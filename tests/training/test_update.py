@@ -30,7 +30,8 @@ def batches(model: Seq2Seq, *sizes: int) -> list:
 
 def run(model: Seq2Seq, micro: list, optimizer: torch.optim.Optimizer, **changed: object) -> UpdateResult:
     settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 0.0, "interruptible": nullcontext()}
-    return update(model, micro, optimizer, **{**settings, **changed}).read()
+    tokens = sum(batch.target_tokens for batch in micro)
+    return update(model, micro, optimizer, **{**settings, "tokens": tokens, **changed}).read()
 
 
 def gradients(model: Seq2Seq) -> list[Tensor]:

@@ -46,7 +46,7 @@ class LocalPredictive(LocalMonotonic):
         self.position = nn.Linear(hidden, 1, bias=False)
 
     def centers(self, queries: Tensor, positions: Tensor, last: Tensor) -> Tensor:
-        # In fp32: bf16 has integers up to 256 only.
+        # The product in fp32: bf16 has integers up to 256 only.
         return (last + 1).float() * self.position(torch.tanh(self.position_proj(queries))).sigmoid()
 
     def factors(self, queries: Tensor, prepared: Tensor) -> Tensor:

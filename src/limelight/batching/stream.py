@@ -28,7 +28,7 @@ T = TypeVar("T")
 DRAWN_PAIRS = 2000  # pairs between cancellation checks: about a tenth of a second
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Position:
     """The next batch: epoch, chunk in the epoch, batch in the chunk."""
 

@@ -47,7 +47,7 @@ class View:
         "Head number, from 0; can be repeated. Default: the mean of all heads.", "N", panel=SELECTION, min=0
     )
     grid: bool = flag("Draw every layer and head in one picture.", panel=SELECTION)
-    theme: options.Theme | None = options.THEME
+    theme: options.Theme = options.THEME
     words: bool = flag(
         "Merge tokens to words, or show subword tokens.", "--words/--pieces", default=True, panel=SELECTION
     )
@@ -225,6 +225,7 @@ def heads(
     with Display(quiet=quiet) as display:
         count = partial(display.count, "head")
         study = study_heads(translator, groups, sentences=sentences, origin={"model": folders[0]}, show=count)
+    show(study.to_json() if as_json else study.table())
     if keep:
         from limelight.files import writing
         from limelight.storage.layout import ROLES, find_model
@@ -235,4 +236,3 @@ def heads(
         with writing(path, "give a copy of the model folder"):
             save_table(path, study.stored_roles(), {"test": files})
         wrote(path)
-    show(study.to_json() if as_json else study.table())

@@ -115,6 +115,10 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
     path = path.resolve()  # a link is kept, and its target replaced
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
+    from limelight.formats.opening import COMPRESSIONS
+
+    if path.suffix.lower() in COMPRESSIONS:
+        raise UserError(f"{path}: would be plain text; give -o a name without {path.suffix}")
     if path.is_file() and any(is_path(path.samefile, str(name)) for name in inputs):
         raise UserError(f"{path}: is the input; give -o another name")
     is_device = path.exists() and not path.is_file()  # such as a pipe: written directly

@@ -33,7 +33,7 @@ GREETING = (
     "limelight: http://{host}:{port}/ has a page to try, /openapi.json the paths; the models are ready when the log "
     "says engine_ready (a minute or two at the first start on a machine); Ctrl-C ends it"
 )
-ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\s]+")
+ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/\sA-Z]+")
 ACCESS, ENDING = "Access", "Ending"
 
 
@@ -53,7 +53,7 @@ def serve(
     device: str | None = options.DEVICE,
     keys: Path | None = option("Require a key of this file (see limelight keys).", "FILE", panel=ACCESS),
     no_keys: bool = flag("Serve without keys, also at addresses other than loopback.", panel=ACCESS),
-    glossaries: Path | None = option("Folder for the glossaries of clients. Default: kept in memory.", "FOLDER"),
+    glossaries: Path | None = option("Folder for the glossaries of clients. Default: a temporary one.", "FOLDER"),
     memory: Path | None = option(
         "Translation memory (TMX): the translation of a sentence that it has is taken from it.",
         "FILE",
@@ -88,7 +88,7 @@ def serve(
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
-        typer.echo(GREETING.format(host=host, port=port))
+        typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     try:
         from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
@@ -157,7 +157,9 @@ def require_origins(origins: Sequence[str]) -> None:
     """Raises `UserError` for one that no browser would ever send."""
     for origin in origins:
         if not ORIGIN.fullmatch(origin):
-            raise UserError(f"--cors {origin}: an origin is a scheme and a host, as https://example.org, or * for all")
+            raise UserError(
+                f"--cors {origin}: an origin is a scheme and a host in lower case, as https://example.org, or * for all"
+            )
 
 
 def is_loopback(host: str) -> bool:

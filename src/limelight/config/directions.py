@@ -5,6 +5,7 @@ so such pairs are refused. A model of several directions reads the tag of the ta
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
@@ -82,12 +83,15 @@ def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
 
     If there are several such languages, it is English, or else the first in the order of the directions.
     """
-    named = [direction for direction in directions if all(direction.languages)]
+    named = dict.fromkeys(direction for direction in directions if all(direction.languages))
+    starting = defaultdict[str, list[Direction]](list)
+    for direction in named:
+        starting[direction.source].append(direction)
     pivots: dict[Direction, str] = {}
     for first in named:
-        for second in named:
+        for second in starting[first.target]:
             pair, between = Direction(first.source, second.target), first.target
-            if between != second.source or same_language(*pair) or fitting_directions(named, *pair):
+            if pair in named or same_language(*pair) or fitting_directions([*named], *pair):
                 continue
             if pair not in pivots or (same_language(between, "en") and not same_language(pivots[pair], "en")):
                 pivots[pair] = between

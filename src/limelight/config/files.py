@@ -53,10 +53,17 @@ def load_config(path: str | Path) -> RunConfig:
 
 
 def dump_config(config: RunConfig) -> str:
-    """The configuration as YAML with all settings, and with the plugins that they need, if any."""
+    """The configuration as YAML with all settings, and with the plugins that they need, if any. Raises `UserError` if
+    it is too long to be read again."""
     plugins = plugins_of(config.model)
     values = {"format": FORMAT, **({"plugins": plugins} if plugins else {}), **config.model_dump(mode="json")}
-    return write_yaml(values)
+    text = write_yaml(values)
+    if len(text.encode()) > MAX_YAML_BYTES:
+        raise UserError(
+            f"the configuration has {len(text):,} characters, and at most {MAX_YAML_BYTES:,} bytes can be read again: "
+            "name fewer files (join them, with data.documents=line for texts) or fewer languages"
+        )
+    return text
 
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:

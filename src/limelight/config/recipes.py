@@ -20,11 +20,6 @@ def recipe(name: str) -> RunConfig:
     return finetune() if name == "finetune" else config_from(_values(name) | {"recipe": name}, where=FILE.name)
 
 
-def about(name: str) -> str:
-    """Where a recipe comes from."""
-    return str(_recipes()[name]["about"])
-
-
 def _values(name: str) -> dict[str, Any]:
     """The sections of a recipe, on top of the sections of the recipe that it is like."""
     own = {key: value for key, value in _recipes()[name].items() if key not in ("about", "like")}

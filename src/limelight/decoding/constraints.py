@@ -57,7 +57,9 @@ class Automaton:
         self.wanted: dict[State, set[int]] = {}
         """Tokens that continue or begin a form."""
         for state in rests:
-            possible = [rest for size in range(len(state) + 1) for rest in rests.get(state[size:], ())]
+            # A suffix is a state only if it begins as a form does.
+            starts = [size for size in range(len(state)) if (state[size],) in rests] + [len(state)]
+            possible = [rest for size in starts for rest in rests.get(state[size:], ())]
             self.needed[state] = min(map(len, possible))
             self.wanted[state] = {rest[0] for rest in possible if rest}
         self._joined, self._silent = phrase.joined - self.wanted[()], phrase.silent

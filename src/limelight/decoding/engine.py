@@ -25,7 +25,8 @@ from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, devi
 from limelight.models.transformer.halves import DecoderOnly
 
 FREE_SHARE = 4
-"""Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others."""
+"""Free slots are dropped when they exceed a share of 1 / `FREE_SHARE`, as this copies the state of the others; requests
+wait to be encoded together while there are more than so many active ones for each."""
 
 
 class Kind(NamedTuple):
@@ -80,8 +81,8 @@ class Lane:
     def step(self, joining: Sequence[Entry]) -> list[Outcome]:
         """Admit requests and take one step with all; returns those that have just been decided or have failed.
 
-        Requests whose sources cannot be encoded, or whose log-probabilities are NaN, fail alone. Any other exception
-        invalidates the state of the lane, and all its requests fail.
+        If sources cannot be encoded, all joining requests fail; a request whose log-probabilities are NaN fails alone.
+        Any other exception invalidates the state of the lane, and all its requests fail.
         """
         try:
             fresh = self._begun([entry.request for entry in joining]) if joining else None

@@ -108,8 +108,8 @@ class SearchSettings:
         beam, n_best = self.beam_size, self.n_best
         if self.sampling is None and not 1 <= n_best <= beam:
             raise UserError(f"n_best must be from 1 to beam_size ({beam}), not {n_best}: use fewer, or a larger beam")
-        if n_best < 1:
-            raise UserError(f"n_best must be at least 1, not {n_best}")
+        if not 1 <= n_best <= 1000:
+            raise UserError(f"n_best must be from 1 to 1000, not {n_best}")
         if self.sampling is not None and beam != 1:
             raise UserError(f"beam_size={beam} and sampling exclude each other: either search or sample")
         for name, value in self.rules:
@@ -142,6 +142,8 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
     named: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     sampling, n_best = named.pop("sampling", None), named.pop("n_best", 1)
+    if not isinstance(sampling, Sampling | None):
+        raise UserError(f"sampling must be a Sampling(...), not {sampling!r}")
     if not isinstance(n_best, int):
         raise UserError(f"n_best must be a whole number, not {n_best!r}")
     rules = tuple((name, named.pop(name)) for name in RULES if name in named)

@@ -41,9 +41,6 @@ from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.models.interface import Active
 from limelight.shapes import Float
 
-SETTINGS = ("forced_sum", "worst", "enough", "prune", "alpha", "offset", "at_limit")
-"""Numbers of each request."""
-
 LOWEST = -1e4
 """The minimum log-probability of a forced token."""
 
@@ -104,7 +101,8 @@ class Search:
     def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
         self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
         of_hypotheses = [("ids", "i8", width), ("log_probabilities", "f8", width), ("samples", "i8", width)]
-        integers, numbers = ("positions", "limits", "forced_count", "endings"), SETTINGS
+        integers = ("positions", "limits", "forced_count", "endings")
+        numbers = ("forced_sum", "worst", "enough", "prune", "alpha", "offset", "at_limit")
         single = [*((name, "i8") for name in integers), *((name, "f8") for name in numbers)]
         kinds = np.dtype([("open", "?"), *of_hypotheses, *single], align=True)  # torch wants whole strides
         self._take(np.zeros(0, dtype=kinds))

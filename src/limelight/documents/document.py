@@ -108,7 +108,7 @@ def _docx_parts(data: bytes, unpacked: int) -> tuple[Part, ...]:
     except Exception as error:  # a damaged file may raise errors of zipfile, zlib, lzma and others
         fault = "not a valid DOCX file: it is not a zip archive, or it is damaged"
         raise FormatError(f"{fault} ({shown(str(error), 80)})") from None
-    if "word/document.xml" not in contents:
+    if not any(name.startswith("word/document") for name in contents):
         raise FormatError("no DOCX file: it has no word/document.xml")
     parts = list[Part]()
     for name, content in contents.items():

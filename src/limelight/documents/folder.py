@@ -92,6 +92,8 @@ def _documents(folder: Path, report: Report) -> Iterator[Path]:
 
 def _why_left_out(path: Path) -> tuple[str, bool]:
     """Why a file is not a document, and whether its text is missing in the result."""
+    if not path.is_file():
+        return "a broken link, or no file", True
     if (mimetypes.guess_type(path.name)[0] or "").startswith(_WITHOUT_TEXT):
         return "no document", False
     return f"not read as a document, but {', '.join(SUFFIXES)} are: save it as one of them", True

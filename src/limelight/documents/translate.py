@@ -110,10 +110,11 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTransl
 def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
     both_sides = suffix_of(document.name) in BILINGUAL
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
-    all_notes = (
-        note_of(document.name, number, unit, segment, both_sides=both_sides) for number, (unit, segment) in pairs
-    )
-    notes = [note for note in all_notes if note is not None]
+    notes = [
+        note
+        for number, (unit, segment) in pairs
+        if (note := note_of(document.name, number, unit, segment, both_sides=both_sides))
+    ]
     for part in document.parts:
         for line, text in part.kept:
             notes.append(Note(document.name, 0, line, (KEPT,), ("kept: an identifier or a note",), None, text, text))

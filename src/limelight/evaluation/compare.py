@@ -119,7 +119,8 @@ def compare(
     differences = [
         Difference(
             name, f"{name}: {signatures[name]}", (one.score, other.score), (float(one.ci), float(other.ci)),
-            float(other.p_value) if one.score != other.score else 1.0,  # sacreBLEU has its lowest p for equal systems
+            # For equal systems, or one pair, sacreBLEU has its lowest p.
+            float(other.p_value) if one.score != other.score and len(pairs) > 1 else 1.0,
         )
         for name, (one, other) in ((name, results[name]) for name in metrics)
     ]  # fmt: skip

@@ -49,7 +49,7 @@ def _article(sentence: Sentence) -> str:
     first, second = sentence.translations
     rows = {"source": escape(sentence.source), "reference": escape(sentence.reference)}
     rows |= {"A": _marked(first, second), "B": _marked(second, first)}
-    lines = "".join(f"<tr><td>{name}</td><td>{text}</td></tr>\n" for name, text in rows.items())
+    lines = "".join(f'<tr><td>{name}</td><td dir="auto">{text}</td></tr>\n' for name, text in rows.items())
     head = f"{escape(sentence.place)}: chrF2 {sentence.difference:+.1f}"
     return f"<article>\n<p>{head}</p>\n<table>\n{lines}</table>\n</article>\n"
 

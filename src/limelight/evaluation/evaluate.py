@@ -63,7 +63,8 @@ class Evaluation(Figures):
     @property
     def mean(self) -> dict[str, float]:
         """The figures of which `DirectionsEvaluation` has means."""
-        return {"bleu": self.bleu.score, "chrf": self.chrf.score, "perplexity": self.perplexity}
+        further = {name: metric.score for name, metric in self.further.items()}
+        return {"bleu": self.bleu.score, "chrf": self.chrf.score, **further, "perplexity": self.perplexity}
 
     @property
     def tokens_per_second(self) -> float:
@@ -191,13 +192,14 @@ class DirectionsEvaluation(Figures):
 
     def table(self) -> str:
         """A table with a line for each direction and one for the mean, and the signatures."""
-        lines = [f"{'direction':11}{'sentences':>10}{'BLEU':>8}{'chrF2':>8}{'perplexity':>12}"]
-        for name, evaluation in self.directions.items():
-            figures = f"{evaluation.bleu.score:8.2f}{evaluation.chrf.score:8.2f}{evaluation.perplexity:12.2f}"
-            lines.append(f"{name:11}{evaluation.sentences:>10,}{figures}")
-        mean = self.mean
-        lines.append(f"{'mean':11}{'':10}{mean['bleu']:8.2f}{mean['chrf']:8.2f}{mean['perplexity']:12.2f}")
+        names = {"bleu": "BLEU", "chrf": "chrF2"}
+        lines = [f"{'direction':11}{'sentences':>10}" + "".join(f"{names.get(each, each):>12}" for each in self.mean)]
+        rows = [(name, f"{each.sentences:,}", each.mean) for name, each in self.directions.items()]
+        for name, sentences, figures in [*rows, ("mean", "", self.mean)]:
+            lines.append(f"{name:11}{sentences:>10}" + "".join(f"{figure:12.2f}" for figure in figures.values()))
         signatures = [
-            metric.signature for evaluation in self.directions.values() for metric in (evaluation.bleu, evaluation.chrf)
+            metric.signature
+            for evaluation in self.directions.values()
+            for metric in (evaluation.bleu, evaluation.chrf, *evaluation.further.values())
         ]
         return "\n".join([*lines, "", *dict.fromkeys(signatures)])

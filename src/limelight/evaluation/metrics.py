@@ -126,4 +126,4 @@ register_metric = METRICS.register
 def further_metric(name: str, outputs: Sequence[str], references: Sequence[str]) -> Metric:
     """The score by one of `METRICS`. Raises `UserError` for an unknown name."""
     score = METRICS.find(name)(outputs, references)
-    return score if isinstance(score, Metric) else Metric(name, score, f"metric:{name}")
+    return score if isinstance(score, Metric) else Metric(name, float(score), f"metric:{name}")

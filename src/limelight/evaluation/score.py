@@ -59,7 +59,8 @@ def score_tokens(
     direction = find_direction(translator.directions, source_lang or "", target_lang or "")
     tokenizers = translator.tokenizers_of(direction)
     sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
-    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    forced = translator.forced(direction)
+    targets = [[*forced, *ids] for ids in tokenizers.target.encode_batch([pair.target for pair in pairs])]
     values: dict[int, list[float]] = {}
     with eval_mode(model):
         # The largest first, so that running out of memory shows at once.
@@ -69,7 +70,10 @@ def score_tokens(
             lists = [scores.tolist() for scores in token_log_probabilities(model, batch).split(lengths)]
             values.update(zip(places, lists, strict=True))
     pieces = tokenizers.target.pieces
-    return [TokenScores((*pieces(ids), END_PIECE), tuple(values[row])) for row, ids in enumerate(targets)]
+    begin = len(forced)
+    return [
+        TokenScores((*pieces(ids[begin:]), END_PIECE), tuple(values[row][begin:])) for row, ids in enumerate(targets)
+    ]
 
 
 def perplexity(scores: Sequence[PairScore]) -> float:

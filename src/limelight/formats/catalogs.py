@@ -15,7 +15,7 @@ from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has
 
 MAX_DEPTH = 100
 MAX_NAME = 200
-"""Characters of a value that are compared with `_NAME`."""
+"""Characters of a value that are compared with `_NAME`. A longer value is a name if its first characters are."""
 _TOKEN = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?|[{}\[\]]')
 _CHROME = {"message", "description", "placeholders"}
 """Keys of an entry of Chrome."""
@@ -25,10 +25,11 @@ _NAME = re.compile(
     r"\w*_[\w./:@-]*|[a-z]+\d*[A-Z]\w*"  # snake_case, camelCase
     r"|[/~#@][!-~]*|\.{1,2}/[!-~]*|[!-~]*\w/[!-~]*[./]\w*"  # /path, #id, ./a, a/b.png
     r"|[A-Za-z][\w+.-]*:/[!-~]*|[!-~]+@[!-~]+"  # https://host, a@host
-    r"|[a-z]\w*(?:\.\w+)+|[!-~]*\d[!-~]*",  # a.key, host.org; a version, a size, a date
+    r"|[a-z]\w*(?:\.\w+)+|[!-~]*\d[!-~]*"  # a.key, host.org; a version, a size, a date
+    r"|:\w+|(?:%-?[A-Za-z]|[-/.:, ])+",  # a symbol of Ruby; a format of dates
     re.ASCII,
 )
-"""One word that is an identifier, an address or a value, and not text."""
+"""An identifier, an address or a value, and not text."""
 
 
 class _String(NamedTuple):
@@ -47,8 +48,8 @@ class _String(NamedTuple):
 
 
 def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
-    """The strings of a catalog. Of files of Chrome only the messages; in ARB files nothing under
-    `@keys`. A top-level key that is the source language is renamed to the target language. `kept` gets all other
+    """The strings of a catalog. Of files of Chrome only the messages, of go-i18n no `id`; in ARB files nothing
+    under `@keys`. A top-level key that is the source language is renamed to the target language. `kept` gets all other
     strings.
 
     Raises `FormatError` for invalid JSON.
@@ -61,6 +62,9 @@ def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         raise FormatError("not valid JSON: too many levels, or a number of too many digits") from None
     is_chrome = isinstance(content, dict) and all(
         isinstance(entry, dict) and {"message"} <= entry.keys() <= _CHROME for entry in content.values()
+    )
+    is_go = isinstance(content, list) and all(
+        isinstance(entry, dict) and {"id", "translation"} <= entry.keys() for entry in content
     )
     write = json.dumps if "\\u" in text and text.isascii() else json_string
     strings, keys, path, locale = list[_String](), list[_String](), list[str](), list[Splice]()
@@ -76,10 +80,12 @@ def json_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         value, is_key = json.loads(match[1]), bool(match[2])
         if is_key:
             path[-1] = value
-        elif path == ["@@locale"] and options.target:  # of Flutter
+        elif options.target and (path == ["@@locale"] or (path == ["locale"] and "translations" in content)):
+            # Of Flutter and Angular.
             locale.append(Splice(*match.span(1), write(options.target)))
             continue
-        is_note = (is_chrome and path[1:] != ["message"]) or any(key.startswith("@") for key in path)
+        is_note = (is_chrome and path[1:] != ["message"]) or (is_go and path[1:] == ["id"])
+        is_note = is_note or any(key.startswith("@") for key in path)
         if not is_key or len(path) == 1:
             (keys if is_key else strings).append(_String(value, *match.span(1), write, is_note))
     return with_splices(_units(text, strings, keys, options, kept), locale)
@@ -104,7 +110,10 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
             return
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
+            names = [key.value for key, _ in node.value]
             for key, value in node.value:
+                if key.value == "id" and "translation" in names:  # of go-i18n
+                    continue
                 if isinstance(key, yaml.ScalarNode) and depth == 0:
                     write = partial(_scalar, "", key.style)
                     keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, write))

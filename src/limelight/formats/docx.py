@@ -16,7 +16,7 @@ from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, par
 from limelight.formats.xml import Element, escape_xml, parse_xml
 from limelight.text.marking import Role
 
-PARTS = re.compile(r"word/(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
+PARTS = re.compile(r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml")
 """Names of the parts of a file that have paragraphs."""
 _AROUND = ("hyperlink", "smartTag", "sdt", "sdtContent", "customXml", "fldSimple", "bdo", "dir")
 """Elements whose runs are text of the paragraph."""

@@ -9,13 +9,14 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import cause
 from limelight.text.glossary import MAX_TERMS, Glossary, Term
+from limelight.text.languages import code_of, normal_code
 from limelight.untrusted import read_plain
 
 MAX_BYTES = 32 << 20
 
 
 def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = "") -> Glossary:
-    """Read a glossary: two columns of `.tsv` or `.csv`, which the first row may name by the codes of the languages.
+    """Read a glossary: two columns of `.tsv` or `.csv`, which the first row may name by the languages.
 
     Raises `UserError` with file and line if it cannot be read.
     """
@@ -53,10 +54,10 @@ def read_rows(
     except csv.Error as error:
         raise UserError(f"{name}: not a table: {error}; is a quotation mark not closed?") from None
     columns, terms = (0, 1), list[Term]()
-    names = [cell.lower() for cell in rows[0]] if rows else []
+    names = [code_of(cell) or normal_code(cell) for cell in rows[0]] if rows else []
     for sides in (("source", "target"), languages):
-        source, target = map(str.lower, sides)
-        if source and source in names and target in names:
+        source, target = map(normal_code, sides)
+        if source != target and {source, target} <= {*names}:
             columns, rows[0] = (names.index(source), names.index(target)), []
             break
     for number, row in enumerate(rows, start=1):

@@ -24,6 +24,7 @@ from limelight.formats.unit import (
 )
 from limelight.formats.xml import Element, escape_xml, parse_xml
 from limelight.text.marking import Role
+from limelight.text.protectors import VOID
 
 INLINE = frozenset(
     re.findall(
@@ -32,10 +33,15 @@ INLINE = frozenset(
         "output picture q rb rp rt ruby s samp small source span strike strong sub sup svg time tspan tt u var wbr",
     )
 )
-VOID = frozenset(re.findall(r"\w+", "area base br col embed hr img input link meta param source track wbr"))
 OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg math"))
 """Elements whose content is not translated; the texts of pictures (`svg`) are units of their own."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
+FRONT = re.compile(
+    r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)|\{[ \t]*\r?\n.*?\n\})[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+"""Metadata at the beginning of a page, in YAML, TOML or JSON."""
+_HUGE_NUMBER = re.compile("&#[0-9]{4000,};?")
+"""An entity of no character, whose number Python refuses to read."""
 _META = re.compile(r"description|keywords|(og|twitter):(title|description)", re.IGNORECASE)
 _WHITE = " \t\r\n\f"
 _SPACE = re.compile(f"[{_WHITE}]+")
@@ -72,7 +78,7 @@ class Tag(NamedTuple):
     def get(self, name: str) -> str:
         """The value of an attribute; empty if there is none."""
         attribute = self.find(name)
-        return unescape(attribute[0]) if attribute else ""
+        return _unescaped(attribute[0]) if attribute else ""
 
     def find(self, name: str) -> tuple[str, int, int] | None:
         """The raw value of an attribute, and its begin and end in the file; None if there is none."""
@@ -125,10 +131,16 @@ class Tags(NamedTuple):
 PLAIN = Tags()
 
 
+def _unescaped(text: str) -> str:
+    """The text with characters for its entities."""
+    return unescape(_HUGE_NUMBER.sub("\ufffd", text))
+
+
 def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[int, int] | None = None) -> list[Unit]:
     """The blocks and attributes of a page, or of its `span`. The attributes `lang` and `xml:lang` of `html`, if
     present, are set to `language`."""
-    reader = _Reader(text, tags, span or (0, len(text)))
+    front = FRONT.match(text)
+    reader = _Reader(text, tags, span or (front.end() if front else 0, len(text)))
     names = ("lang", "xml:lang") if language else ()
     named = [tag.find(name) for tag in reader.tags if tag.name == "html" for name in names]
     return with_splices(reader.units, [Splice(*attribute[1:], language) for attribute in named if attribute])
@@ -189,7 +201,7 @@ class _Reader:
 
         before = self.tags[numbers.start - 1] if numbers.start else None
         is_exact = before is not None and not self.xml and (before.name, before.kind) == ("textarea", "open")
-        parts = [unescape(self.text[begin:end])] if is_exact else list(self._parts(numbers, begin, end))
+        parts = [_unescaped(self.text[begin:end])] if is_exact else list(self._parts(numbers, begin, end))
         unit = make_unit(parts, write, line_at(self.text, begin))
         if has_words(unit.text):
             yield unit
@@ -250,7 +262,7 @@ class _Reader:
         for value in map(tag.find, names):
             if value and has_words(value[0]):
                 raw, begin, end = value
-                yield text_unit(unescape(raw), partial(self._write, begin, end), line_at(self.text, begin))
+                yield text_unit(_unescaped(raw), partial(self._write, begin, end), line_at(self.text, begin))
 
     def _write(self, begin: int, end: int, new: str) -> list[Splice]:
         """The value of an attribute, in the quotes that it has, or in new ones."""
@@ -271,7 +283,7 @@ def _escaped(text: str, raw: str, escaped: Callable[[str], str]) -> str:
 def _plain(raw: str) -> Iterator[str | Code]:
     """Text as a browser shows it: white space is one space. White space that is written as an entity is a code."""
     for number, piece in enumerate(_ENTITIES_OF_SPACE.split(_SPACE.sub(" ", raw))):
-        yield Code(piece, "space", "space") if number % 2 else unescape(piece)
+        yield Code(piece, "space", "space") if number % 2 else _unescaped(piece)
 
 
 def _structure(element: Element) -> Iterator[int]:

@@ -13,9 +13,10 @@ from functools import cache, cached_property, partial
 from itertools import accumulate
 from typing import Any
 
-from limelight.formats.html import VOID, html_units, scan_tags
+from limelight.formats.html import FRONT, html_units, scan_tags
 from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 from limelight.text.marking import Found
+from limelight.text.protectors import VOID
 
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\[\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
@@ -23,14 +24,20 @@ _KEPT = re.compile(
 """Formulas, notes and wiki links, which CommonMark does not have."""
 _AROUND = re.compile(r"(\[\[[^\[\]|\n]+\|)[^\[\]\n]+(\]\])|(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)(==)(?!=)")
 """Markup around text that CommonMark does not have: labels of wiki links, and highlighted text."""
-_FRONT = re.compile(r"\A(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_HIGHLIGHT = re.compile(
+    r"^(\{[%{][<%]?)[ \t]*highlight\b(?:(?!^\1[ \t]*highlight\b).)*?^\1[ \t]*(?:/[ \t]*|end)highlight\b[^\n]*",
+    re.DOTALL | re.MULTILINE,
+)
+"""Code of Jekyll and Hugo."""
+_CONTAINER = re.compile(r"^((?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n)((?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)", re.MULTILINE)
+"""A container of MkDocs: its head, and its indented text, which would be code."""
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:")
 """Begins a footnote, which needs a line of its own."""
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
 """The box of a task, and the kind of an alert."""
 _LINES = re.compile(
     r"(?:\A|\n|(?<=\n)):{3,}[^\n]*(?:\n|\Z)|\n:[ \t]+"
-    r"|\A(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n|\n\{:?[ \t]*[.#:][^\n{}]*\}[ \t]*(?=\n|\Z)"
+    r"|\A(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*(?:\n|\Z)|\n\{:?[ \t]*[.#:][^\n{}]*\}[ \t]*(?=\n|\Z)"
 )
 """Lines that CommonMark does not have: containers (`:::tip`, `!!! note`), definitions (`: text`) and attributes."""
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
@@ -44,10 +51,13 @@ _BLOCK_MARK = re.compile(
 
 
 def markdown_units(text: str) -> list[Unit]:
-    """The blocks of a file. Code, addresses and the metadata between `---` or `+++` are not translated."""
+    """The blocks of a file. Code, addresses and the metadata at the beginning are not translated."""
     from markdown_it import MarkdownIt
 
-    hidden = _FRONT.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]), text)
+    hidden = text
+    for expression in (FRONT, _HIGHLIGHT):
+        hidden = expression.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]), hidden)
+    hidden = _CONTAINER.sub(lambda match: match[1] + re.sub(r"(?m)^(?: {4}|\t)", "", match[2]), hidden)
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text)), len(text)]
     units, taken, environment = list[Unit](), 0, dict[str, Any]()
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(hidden, environment):
@@ -55,7 +65,8 @@ def markdown_units(text: str) -> list[Unit]:
             continue
         begin, end = (starts[min(line, len(starts) - 1)] for line in token.map)
         if token.type == "html_block":
-            units += html_units(text, span=(begin, end))
+            is_quoted = ">" in text[begin : text.find("<", begin)] and "\n" in token.content.strip()
+            units += [] if is_quoted else html_units(text, span=(begin, end))
         elif token.type == "inline" and has_words(token.content):
             places = _find_lines(text, token.content, max(begin, taken), end)
             if places:

@@ -9,8 +9,7 @@ from limelight.formats.segments import Segment, Variant
 from limelight.formats.unit import Parts
 from limelight.formats.xml import Element, Inline, has_content, inline_parts, read_units
 
-_UNFINISHED = "unfinished"
-_UNUSED = {_UNFINISHED: _UNFINISHED, "vanished": "obsolete", "obsolete": "obsolete"}
+_UNUSED = {"unfinished": "unfinished", "vanished": "obsolete", "obsolete": "obsolete"}
 """Why a message is not used, by the type of its translation."""
 
 
@@ -22,7 +21,7 @@ def scan_qt(path: str | Path) -> Iterator[Segment]:
         if source is not None:
             forms = list(translation.elements("numerusform")) if translation else []
             target = _parts(forms[-1] if forms else translation)
-            kind = translation.get("type") if translation else _UNFINISHED
+            kind = translation.get("type") if translation else "unfinished"
             unused = _UNUSED.get(kind) or "not translated" * (not has_content(target))
             variants = [Variant(root.get("sourcelanguage"), _parts(source)), Variant(root.get("language"), target)]
             yield Segment(unit.element.line, variants, unit.element.get("id"), unused)

@@ -107,4 +107,6 @@ def _declared(data: bytes, kind: str) -> str:
         return charset(data)
     head = data[:2000].decode("ascii", "replace") if kind in ("xml", "html") else ""
     match = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
-    return match[1] if match else ""
+    name = match[1] if match else ""
+    # As browsers read it.
+    return "windows-1252" if kind == "html" and name.lower() in ("iso-8859-1", "latin1") else name

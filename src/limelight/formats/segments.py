@@ -20,7 +20,7 @@ from limelight.text.pair import BadLine, Pair
 MAX_VARIANTS = 20
 """Texts of a segment in one language that are used."""
 MAX_LISTED = 20
-"""Maximum number of languages that a message lists."""
+"""Maximum number of names that a message lists."""
 
 _REMOVED = "\0"
 """In place of a code that is removed."""
@@ -76,21 +76,25 @@ def pairs_of(
         is_known = all(any(matches(side, language) for side in wanted) for language in named)
         if all(wanted) and not (are_named or is_known):
             remedy = "say which to read with --source and --target (or FROM-TO= before its name)"
-            raise UserError(f"{file}:{segment.line}: the file has more than two languages: {_listed(seen)}; {remedy}")
+            raise UserError(f"{file}:{segment.line}: the file has more than two languages: {_named(seen)}; {remedy}")
         sides = _sides(segment.variants, *wanted)
         has_pair = has_pair or all(sides)
         yield from _pairs(segment, file, wanted, sides)
     if seen and are_named and not has_pair:
         raise UserError(
-            f"{file}:1: the file has no segment in both {source} and {target}; its languages are: {_listed(seen)}. "
+            f"{file}:1: the file has no segment in both {source} and {target}; its languages are: {_named(seen)}. "
             "Name two of them: FROM-TO= before the file's name, or --source and --target (to train), --from and --to "
             "(elsewhere)"
         )
 
 
-def _listed(seen: dict[str, str]) -> str:
-    listed = sorted(shown(language, 30) for language in seen.values() if language) or ["not named"]
-    return ", ".join(listed[:MAX_LISTED]) + ", ..." * (len(listed) > MAX_LISTED)
+def _named(seen: dict[str, str]) -> str:
+    return listed(sorted(filter(None, seen.values())) or ["not named"])
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, for a message."""
+    return ", ".join(shown(name, 30) for name in names[:MAX_LISTED]) + ", ..." * (len(names) > MAX_LISTED)
 
 
 def _pairs(

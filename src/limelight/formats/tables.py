@@ -16,15 +16,13 @@ from typing import Any
 from limelight.errors import UserError, shown
 from limelight.formats.lines import damaged, read_stream, scan_lines
 from limelight.formats.opening import open_segments, open_text
-from limelight.formats.segments import Segment, Variant
+from limelight.formats.segments import Segment, Variant, listed
 from limelight.text.languages import code_of
 from limelight.text.pair import BadLine, Pair
 
 DELIMITERS = (",", ";", "\t")
 SIDES = (("source", "target"), ("text", "label"))
 """Names of columns for the two sides, whatever their languages are."""
-MAX_NAMES = 20
-"""Maximum number of columns that a message lists."""
 MAX_ARRAY = 1 << 28
 """Bytes of a JSON array, which is read as a whole."""
 
@@ -56,13 +54,9 @@ def _column_indexes(columns: Sequence[str], header: Sequence[str], file: str) ->
     for column in columns:
         number = int(column[:4]) if column.isdecimal() else 0
         if column not in header and not 1 <= number <= len(header):
-            raise UserError(f"{file}: there is no column {shown(column, 30)}; the first line: {_listed(header)}")
-        indexes.append(list(header).index(column) if column in header else number - 1)
+            raise UserError(f"{file}: there is no column {shown(column, 30)}; the first line: {listed(header)}")
+        indexes.append(header.index(column) if column in header else number - 1)
     return indexes
-
-
-def _listed(header: Sequence[str]) -> str:
-    return ", ".join(shown(name, 30) for name in header[:MAX_NAMES])
 
 
 def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | BadLine]:
@@ -87,7 +81,7 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
         )
         if not columns:
             reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
-            raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {_listed(header)}")
+            raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {listed(header)}")
         reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
         while True:
             begin = reader.line_num + 2

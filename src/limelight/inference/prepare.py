@@ -45,7 +45,7 @@ def prepare(model: Seq2Seq | StoredModel, precision: str) -> Seq2Seq:
         return twin
     if precision == "int8":
         raise UserError("precision int8 is for the CPU; on a GPU use bf16, or hide it with CUDA_VISIBLE_DEVICES=''")
-    return model if precision == "fp32" else _cast(model, torch.bfloat16).eval()
+    return model if precision == "fp32" else _in_bf16(model).eval()
 
 
 def _compiled(model: Seq2Seq, precision: str) -> Seq2Seq | None:
@@ -56,12 +56,12 @@ def _compiled(model: Seq2Seq, precision: str) -> Seq2Seq | None:
     return None if network is None else CompiledTransformer(model, network).eval()
 
 
-def _cast(model: Seq2Seq, dtype: torch.dtype) -> Seq2Seq:
-    """A copy with parameters of this type. Buffers are not converted: rotary rates in bf16 have three digits, so that
+def _in_bf16(model: Seq2Seq) -> Seq2Seq:
+    """A copy with parameters in bf16. Buffers are not converted: rotary rates in bf16 have three digits, so that
     an angle at position 300 would be off by a whole turn."""
     twin = copy.deepcopy(model)
     for parameter in twin.parameters():
-        parameter.data = parameter.data.to(dtype)
+        parameter.data = parameter.data.to(torch.bfloat16)
     return twin
 
 

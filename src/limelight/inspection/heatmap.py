@@ -111,7 +111,7 @@ def draw(
         axes.xaxis.tick_top()
         axes.set_xticks(range(len(above))[labeled], above[labeled], fontsize=font, **upright, **style)
         axes.set_yticks(range(len(left))[labeled], left[labeled], fontsize=font, **style)
-        if across > 1:
+        if grid:
             axes.set_xlabel("layer {}, head {}".format(*cell_of_grid), fontsize=7)
     bar = figure.colorbar(image, ax=pictures, fraction=0.03, pad=0.02)
     bar.ax.tick_params(labelsize=7)

@@ -50,10 +50,13 @@ def _states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]
     return [torch.cat(seen.stack(side)) for side in ("encoder", "decoder")]
 
 
-def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) -> list[LayerTranslation]:
+def encoder_lens(
+    model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, prefix: Sequence[int] = ()
+) -> list[LayerTranslation]:
     """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
-    `source_ids` are without the end, the translations have at most `max_length` tokens. Raises `UserError` for models
+    `source_ids` are without the end, the translations have at most `max_length` tokens and begin
+    with `prefix`. Raises `UserError` for models
     other than Transformers with encoder and decoder.
     """
     encoded, _ = _states(model, source_ids, ())
@@ -61,7 +64,7 @@ def encoder_lens(model: Seq2Seq, source_ids: Sequence[int], *, max_length: int) 
         features = transformer_of(model).encoder.leave(encoded)  # all layers are one batch
         valid = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
         search = search_for(model, 1)
-        search.admit([Request((), max_length)] * len(encoded), np.arange(len(encoded)))
+        search.admit([Request((), max_length, prefix=tuple(prefix))] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
     best = (search.results(slot)[0] for slot in range(len(encoded)))
     return [LayerTranslation(hypothesis.ids, hypothesis.log_probability, hypothesis.finished) for hypothesis in best]

@@ -122,7 +122,7 @@ def look_up(
         inside = scores > torch.finfo(scores.dtype).min / 1e6
         may_attend = _permitted(calls[-1], len(keys), row)
         permitted = [allowed and near for allowed, near in zip(may_attend, inside.tolist(), strict=True)]
-        numbers = {"scores": scores, "weights": weights} | _numbers(module, query, keys)
+        numbers = {"scores": scores.where(inside, 0.0), "weights": weights} | _numbers(module, query, keys)
         if factors := [heads_first(call.factors) for call in calls if call.factors is not None]:
             numbers["factors"] = torch.cat(factors, dim=2)[0, head, row]
     shown = {"query": query, "keys": keys, "values": values, "context": context}

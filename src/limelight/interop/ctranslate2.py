@@ -64,6 +64,8 @@ def export_ctranslate2(stored: StoredModel, folder: Path, *, quantization: str =
     require_new(folder)
     config = stored.config.model
     reasons = [*lacking(config, {"positions": ["sinusoidal", "learned", "rotary"]})]
+    if stored.config.data.language_tokens == "both":
+        reasons.append("it is M2M100 or NLLB, whose language tokens an export leaves out: convert the original")
     refuse([*reasons, *refused_tokenizers(stored.tokenizers)], f"{stored.folder}: this model cannot go to CTranslate2")
     assert isinstance(config, TransformerConfig)
     specification = _specify(stored, config)

@@ -131,6 +131,7 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     tensors = _in_our_forms({name: variable for name, variable in variables.items() if name not in settings}, where)
     config = _config(tensors, settings, where)
     source, target = _sides(folder, beside, values, settings)
+    tensors.setdefault(CTRANSLATE2.bias, torch.zeros(target.rows.size))  # left out where it is zero
     weights = to_ours(tensors, names_in(CTRANSLATE2, config), config, source.rows, target.rows, where)
     return Imported("a CTranslate2 model", config, source, target, weights, where, card=read_card(beside or folder))
 
@@ -185,9 +186,9 @@ def _refused(settings: Mapping[str, float], values: Mapping[str, Any], width: in
         f"{side}/layer_0/self_attention/rotary_{name}": [ours] for side in _SIDES for name, ours in _ROTARY.items()
     }
     yield from unknown_values(settings, known)
-    yield from unknown_values(
-        {"add_source_eos": False, **values}, {"add_source_bos": [False], "add_source_eos": [True]}
-    )
+    # The tokenizer of transformers adds the end to the sources of a converted Marian model.
+    ends = [True, False] if settings.get("decoder/start_from_zero_embedding") else [True]
+    yield from unknown_values({"add_source_eos": False, **values}, {"add_source_bos": [False], "add_source_eos": ends})
     epsilon = values.get("layer_norm_epsilon") or 0
     if not isinstance(epsilon, int | float) or not 0 <= epsilon <= _EPSILON:
         yield f"layer_norm_epsilon={shown(str(epsilon))} (supported: {_EPSILON:g})"

@@ -87,7 +87,7 @@ def unpacked(path: Path, marker: str) -> Iterator[Path]:
         try:
             yield Path(temporary, *min(inside, key=len, default=marker).split("/")[:-1])
         except UserError as error:
-            raise UserError(str(error).replace(f"{temporary}/", f"{path}: ")) from None
+            raise UserError(str(error).replace(f"{temporary}{os.sep}", f"{path}: ")) from None
 
 
 class ByteReader:

@@ -84,7 +84,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
 
     with new_folder(folder) as partial:
         save_labels(partial, stored.rows)
-        for name in (DETECTOR, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
+        for name in (DETECTOR, SHORTLIST, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         weights = compact(dict(stored.rows.named_parameters()), form)
@@ -173,7 +173,8 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     card = (
         f"# {origin}: {made_from}\n\n"
         'Use it with `limelight translate --model FOLDER`, or `limelight.load("FOLDER").translate(text)`.\n'
-        f"What follows is the page that came with it.\n\n---\n\n{imported.card}"
+        + f"What follows is the page that came with it.\n\n---\n\n{imported.card}"
+        * bool(imported.card)
     )
     notes = {"made_from": made_from}
 

@@ -81,7 +81,7 @@ _NAMES = {
     "dropout": ["dropout"],
 }
 """Our settings and theirs, of which some are one for each side."""
-_NUMBERS = ("vocab_size", "decoder_start_token_id", "eos_token_id", "max_position_embeddings")
+_REQUIRED_NUMBERS = ("vocab_size", "decoder_start_token_id", "eos_token_id", "max_position_embeddings")
 _OPTIONAL = {
     "activation_function": "gelu",
     "dropout": 0.1,
@@ -246,7 +246,7 @@ def read_config(values: Mapping[str, Any], where: str) -> TransformerConfig:
     kind = values.get("model_type")
     if kind not in ("marian", "m2m_100"):
         raise UserError(f"{where}: a model of type {shown(repr(kind))}; Marian, M2M100 and NLLB models can be imported")
-    missing = [name for name in _NUMBERS if not isinstance(values.get(name), int)]
+    missing = [name for name in _REQUIRED_NUMBERS if not isinstance(values.get(name), int)]
     if missing:
         raise UserError(f"{where}: an integer is required for {', '.join(missing)}")
     known: dict[str, list[Any]] = {

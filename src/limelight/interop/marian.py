@@ -32,8 +32,7 @@ from limelight.interop.vocabularies import (
     read_side,
     starting_with,
 )
-from limelight.storage.foreign import marian_model
-from limelight.storage.tables import Shortlist
+from limelight.storage.tables import MAX_CANDIDATES, Shortlist
 from limelight.storage.weights import SCALE
 from limelight.tokens import END
 from limelight.tokens.sentencepiece_file import pieces_in
@@ -42,8 +41,6 @@ from limelight.untrusted import MAX_YAML_BYTES, read_yaml
 SETTINGS = "special:model.yml"
 _SHORTLIST_MAGIC = 0xF11A48D5013417F5
 _MAX_SHORTLIST_BYTES = 200_000_000
-_MAX_CANDIDATES = 1000
-"""Maximum tokens that a shortlist has for a source token, as the table has a row of this length for each."""
 _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
 _INTGEMM = 0x4000
 _LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.intgemm")
@@ -85,14 +82,11 @@ class _Array(NamedTuple):
     multiplier: float | None = None
 
 
-def read_marian(folder: Path) -> Imported:
-    """The model in a folder, or in the folder of a model file.
+def read_marian(path: Path) -> Imported:
+    """The model in a file.
 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
-    path = marian_model(folder)
-    if path is None:
-        raise UserError(f"{folder}: holds no Marian model, or several: name the file")
     folder, where = path.parent, str(path)
     arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(read_buffer(path), where)
     values = _settings(arrays, where)
@@ -148,7 +142,7 @@ def _read_npz(path: Path) -> dict[str, _Array]:
     """The arrays of an `.npz`, which is an archive of `.npy` files; a pickle in it is not read."""
     require_bounded(path)
     with reading(path), np.load(path, allow_pickle=False) as arrays:
-        return {name: _Array(arrays[name]) for name in arrays.files}
+        return {name: _Array(torch.from_numpy(arrays[name]).numpy()) for name in arrays.files}  # numbers only
 
 
 def _settings(arrays: dict[str, _Array], where: str) -> dict[str, Any]:
@@ -271,14 +265,15 @@ def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     begins = np.frombuffer(reader.take(8 * offsets), np.uint64).astype(np.int64)
     listed = np.frombuffer(reader.take(4 * count), np.uint32).astype(np.int64)
     lengths = np.diff(begins)
-    fits = len(begins) == source.size + 1 and begins[0] == 0 and begins[-1] == count
-    if not fits or lengths.min() < 0 or lengths.max() > _MAX_CANDIDATES or (count and listed.max() >= target.size):
+    fits = 2 <= len(begins) <= source.size + 1 and begins[0] == 0 and begins[-1] == count
+    if not fits or lengths.min() < 0 or lengths.max() > MAX_CANDIDATES or (count and listed.max() >= target.size):
         raise UserError(f"{path}: this shortlist is not one of the model's vocabularies; {DAMAGED}")
+    begins = np.pad(begins, (0, source.size + 1 - len(begins)), mode="edge")  # the last tokens may have none
     ours = np.full(target.size, END)
     kept = np.array(target.theirs[:-1])
     ours[kept] = np.arange(len(kept))
     candidates = np.full((len(source.theirs) - 1, max(1, int(lengths.max()))), END)
     for number, theirs in enumerate(source.theirs[:-1]):
         chosen = listed[begins[theirs] : begins[theirs + 1]]
-        candidates[number, : len(chosen)] = ours[chosen]
+        candidates[number, : len(chosen)] = ours[chosen[::-1]]  # rare ones first: frequent ones are always listed
     return Shortlist(candidates, ours[: min(first, target.size)])

@@ -14,6 +14,7 @@ from limelight.interop.huggingface import read_huggingface
 from limelight.interop.marian import read_marian
 from limelight.storage.foreign import recognize
 from limelight.storage.layout import IMPORTED
+from limelight.tokens import language_tag
 
 
 def _read_package(path: Path, *_: str) -> Imported:
@@ -50,6 +51,8 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
     imported = READERS[foreign.format](foreign.path, source_lang, target_lang)
     if source_lang and imported.language_tokens == "target":
+        for name in (source_lang, target_lang):
+            language_tag(name)  # refuses what is no name of a language
         imported = replace(imported, directions=(Direction(source_lang, target_lang),))
     write_imported(imported, out, source.resolve().name)
     return imported.directions

@@ -139,12 +139,6 @@ class SourceView(State):
     may_attend: Bool[Tensor, "batch *#heads 1 source"] | Float[Tensor, "batch *#heads 1 source"]
     """True where a query may attend; or the same as a bias, see `attend`."""
 
-    def reorder(self, parents: Int[Tensor, "batch width"]) -> "SourceView":
-        return self
-
-    def release(self, places: Int[Tensor, " slots"]) -> "SourceView":
-        return self
-
     def admit(self, fresh: "SourceView", places: Int[Tensor, " fresh"]) -> "SourceView":
         """With fresh sources; all are padded to the longest that is left."""
         wide = State.admit(self, fresh, places)

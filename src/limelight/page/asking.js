@@ -94,13 +94,12 @@ const lookForService = (signal) =>
 
 async function askTranslation(context, signal) {
   const { store } = context;
-  const forced =
-    JSON.stringify(questionOf(store)) !== JSON.stringify(questionOf(store, true)) || Boolean(store.get("before"));
+  const forced = ["before", "prefix", "forced", "off"].some(store.get);
   const whole = questionOf(store, true);
   const paragraph = await paragraphOf(context, whole, signal, forced);
   if (throughOf(context)) {
     // Attention, steps and beam are of one direction: here there is only text.
-    const said = { text: paragraph.sentences.map(({ text }) => text).join(" "), confidence: paragraph.confidence };
+    const said = { text: paragraph.text, confidence: paragraph.confidence };
     if (!signal.aborted)
       context.show({ ...context.base, model: whole.model, question: whole, said, through: throughOf(context) });
     return;
@@ -152,13 +151,13 @@ async function paragraphOf(context, { text, source_lang, target_lang, model, bea
   const asked = { text, source_lang, target_lang, model, beam_size, stream: true };
   const key = JSON.stringify(asked);
   if (context.paragraphs?.has(key)) return context.paragraphs.get(key);
-  let found = { sentences: [], confidence: null };
+  let found = { text: "", sentences: [], confidence: null };
   await hear("translate", asked, signal, (name, data) => {
     if (signal.aborted) return;
     if (name === "partial" && !quiet) context.grow(data.translation);
     else if (name === "done") {
-      const { confidence, sentences } = data.translations[0];
-      found = { confidence, sentences: sentences.filter(({ source }) => source.trim()) };
+      const { text: translated, confidence, sentences } = data.translations[0];
+      found = { text: translated, confidence, sentences: sentences.filter(({ source }) => source.trim()) };
     }
   });
   if (!signal.aborted) context.paragraphs = new Map([...[...(context.paragraphs ?? [])].slice(-9), [key, found]]);

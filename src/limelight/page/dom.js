@@ -118,7 +118,9 @@ export function keepFocus(root, redraw) {
 
 /** Move the focus with the arrow keys among the elements of a group; one of them can be reached with Tab. */
 export function rove(elements, event, columns = 1) {
-  const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+  if (event.altKey || event.ctrlKey || event.metaKey) return false; // a key of the browser, such as Back
+  const right = elements[0]?.closest("[dir=rtl]") ? -1 : 1;
+  const steps = { ArrowLeft: -right, ArrowRight: right, ArrowUp: -columns, ArrowDown: columns };
   const from = elements.indexOf(document.activeElement);
   const to = { Home: 0, End: elements.length - 1 }[event.key] ?? from + (steps[event.key] ?? NaN);
   if (from < 0 || !elements[to]) return false;

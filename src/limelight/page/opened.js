@@ -41,7 +41,7 @@ export function createOpened(context) {
 function drawChanges(context, changes, { kind, layer, head }) {
   const { document } = context;
   const off = isOff(document, kind.name, layer, head);
-  const flip = () => context.ask({ off: toggled(document, kind.name, layer, head) });
+  const flip = () => context.ask({ off: toggled(context.store.get("off"), kind.name, layer, head) });
   keepFocus(changes, () =>
     fill(
       changes,

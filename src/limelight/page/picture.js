@@ -164,7 +164,7 @@ function cellAt({ canvas, plan, picture }, event) {
 }
 
 function walk(view, event, chosen) {
-  if (!view.plan) return;
+  if (!view.plan || event.altKey || event.ctrlKey || event.metaKey) return;
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   if (event.key === "Enter" && view.cell) chosen(view.cell.row);
   const move = moves[event.key];

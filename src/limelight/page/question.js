@@ -35,9 +35,9 @@ export function isOff(document, kind, layer, head) {
   return (document.translation?.off[attentionName(kind, layer)] ?? []).includes(head);
 }
 
-/** Switch a head off, or on again. */
-export function toggled(document, kind, layer, head) {
-  const off = { ...document.translation?.off };
+/** What is off, as the store has it, with a head switched off, or on again. */
+export function toggled(asked, kind, layer, head) {
+  const off = readOff(asked);
   const name = attentionName(kind, layer);
   const heads = off[name] ?? [];
   off[name] = heads.includes(head) ? heads.filter((each) => each !== head) : [...heads, head];

@@ -157,7 +157,7 @@ function fillTokens(stage, group, labels, side, axis) {
       {
         type: "button",
         class: `token ${label.role ?? ""}`,
-        tabindex: place === Math.max(pinned, 0) ? 0 : -1,
+        tabindex: place === Math.min(Math.max(pinned, 0), labels.length - 1) ? 0 : -1,
         "aria-label": spoken(label),
         "aria-pressed": "false",
         pointerenter: (event) => event.pointerType !== "touch" && point(stage, axis, place),

@@ -40,7 +40,7 @@ function prepared(context, kind) {
   const palette = colors();
   const scale = context.document.sides[kind.rows].tokens.length / rows;
   // A block is masked where its first column comes after its last row.
-  const hidden = (row, column) => kind.causal && Math.ceil(column * scale) > Math.floor((row + 1) * scale) - 1;
+  const hidden = (row, column) => kind.causal && Math.floor(column * scale) > Math.floor((row + 1) * scale) - 1;
   return Array.from({ length: layers * heads }, (_, place) => {
     const canvas = element("canvas", { width: columns, height: rows, "aria-hidden": "true" });
     const first = place * rows * columns;

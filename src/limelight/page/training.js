@@ -16,7 +16,7 @@ export function createTraining(context) {
   const keep = () => store.set({ hold: hold.checked ? 1 : 0 });
   const hold = element("input", { type: "checkbox", id: "hold", change: keep });
   const held = element("label.check", { for: "hold" }, hold, "Read the final translation at each snapshot");
-  const curve = createCurve((update) => go(nearest(stops(), update)));
+  const curve = createCurve((update) => go(nearest(told.updates, update)));
   const left = panel("Over training", curve.root, at, place, text, context.source.live ? held : null);
   let told = { updates: [], curve: [] };
 

@@ -222,14 +222,15 @@ function drawSteps(context, steps, tell) {
   if (steps.hidden) return;
   const [from, to, model] = ["from", "to", "model"].map(store.get);
   const second = async () => {
+    const text = store.get("text");
     try {
       const { translations } = await request("translate", {
-        text: store.get("text"),
+        text,
         source_lang: from,
         target_lang: through,
         model,
       });
-      store.set({ ...NEW, from: through, to, text: translations[0].text });
+      if (store.get("text") === text) store.set({ ...NEW, from: through, to, text: translations[0].text });
     } catch (error) {
       tell(error.message, error.code);
     }

@@ -11,9 +11,10 @@ const EDGE = 104; // of a column its edges take, at the left of its nodes
 export function createTree(context) {
   const board = element("div.tree");
   const reason = element("p.reading", { "aria-live": "polite" });
+  const size = sizes(context);
   const root = element(
     "div.panel",
-    element("div.bar", element("h2.opened", "The beam"), sizes(context)),
+    element("div.bar", element("h2.opened", "The beam"), size),
     scroll("Hypotheses of the beam, step by step", board),
     reason,
     states(),
@@ -23,7 +24,10 @@ export function createTree(context) {
     root,
     ["document"],
     () => context.document,
-    () => draw(context, board, reason),
+    () => {
+      draw(context, board, reason);
+      if (size && context.document.beam) size.value = String(context.document.beam.beam_size);
+    },
   );
   return root;
 }

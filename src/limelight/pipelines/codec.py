@@ -17,7 +17,6 @@ from limelight.config import (
     find_direction,
     find_pivots,
     fitting_directions,
-    legs_of,
 )
 from limelight.decoding.constraints import Phrase
 from limelight.decoding.ensemble import prepare_each
@@ -135,9 +134,9 @@ class Codec:
     def _prepare(self) -> None:
         self.awaits_loops = is_pending()
         """Whether the model is searched without compiled loops until these have been compiled."""
+        searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
-        searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
         self.modules = tuple(searched.modules())
         """The modules of `searched`, for `eval_mode`."""
         self.searched = searched  # last: engines in other threads compare it with theirs
@@ -224,9 +223,11 @@ class Codec:
         pivots = self.pivots if pivot else ()
         return choose_direction(self.directions, self.detector, text, source or "", target or "", pivots)
 
-    def legs(self, direction: Direction | None) -> tuple[Direction, ...]:
-        """The two directions of a translation through another language; one or none for any other."""
-        return () if direction is None else legs_of(direction, self.pivots)
+    def forced(self, direction: Direction | None) -> list[int]:
+        """The first token of a translation by M2M100 or NLLB, which is its language; none of other models."""
+        if not self.forces_languages or direction is None:
+            return []
+        return [self.tokenizers.target.reserved_id(language_tag(direction.target))]
 
     def fits(self, text: str) -> bool:
         """Whether a sentence, which may be marked, has at most `MAX_TOKENS` tokens."""
@@ -244,8 +245,7 @@ class Codec:
         if not ids or not part.text.strip():
             return part._replace(request=None)
         prefix = target.encode(part.prefix) if part.prefix else []
-        if self.forces_languages and part.direction is not None:
-            prefix = [target.reserved_id(language_tag(part.direction.target)), *prefix]
+        prefix = [*self.forced(part.direction), *prefix]
         limit, longest = settings.max_length(len(ids)), longest_sequence(self.searched)
         if longest is not None:
             require_room(ids, longest, f"text {part.place[0]}")
@@ -256,8 +256,10 @@ class Codec:
         tokens = [token for phrase in phrases for form in phrase.forms for token in form]
         if listed is not None and tokens:
             listed = np.union1d(listed, np.array(tokens, dtype=np.int64))
-        request = Request(ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place)
-        return part._replace(request=replace(request, phrases=tuple(phrases)))
+        request = Request(
+            ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place, phrases=tuple(phrases)
+        )
+        return part._replace(request=request)
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
@@ -290,13 +292,9 @@ class Codec:
         )
 
     @cached_property
-    def _phrases(self) -> PhraseTokens:
+    def phrases(self) -> PhraseTokens:
         """Phrases as tokens of the target vocabulary."""
         return PhraseTokens(self.tokenizers.target)
-
-    def phrases(self, phrases: Sequence[Sequence[str]]) -> tuple[Phrase, ...]:
-        """Phrases, in several forms, as tokens. Raises `UserError` for one without tokens in the vocabulary."""
-        return self._phrases.of(phrases)
 
     @cached_property
     def _spelled(self) -> frozenset[int]:

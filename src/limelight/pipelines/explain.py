@@ -220,7 +220,7 @@ class Explanation:
             return {}
         # Lower layers often repeat a word without end: the rest of that would take most of the time.
         length = min(self.request.settings.max_length(len(self.source)), len(self.target) + 5)
-        read = encoder_lens(model, self.source, max_length=length)
+        read = encoder_lens(model, self.source, max_length=length, prefix=self.request.prefix)
         predicted = decoder_lens(model, self.source, self.target)
         return {
             "encoder": [

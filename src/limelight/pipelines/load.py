@@ -35,8 +35,7 @@ from limelight.storage.layout import (
     SHORTLIST,
 )
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.tables import Confidence, Int8Cost, Roles, read_detector, read_shortlist, read_table
-from limelight.tokens import Tokenizers
+from limelight.storage.tables import Confidence, Int8Cost, Roles, fingerprint, read_detector, read_shortlist, read_table
 
 if TYPE_CHECKING:
     from limelight.pipelines.encoders import Classifier, MaskFiller
@@ -192,14 +191,10 @@ def _require_alike(first: StoredModel, other: StoredModel) -> None:
     """Raise `UserError` for two models that cannot be an ensemble."""
     names = [str(model.folder.parent if model.folder.name == BEST else model.folder) for model in (first, other)]
     message = f"{' and '.join(names)} cannot be an ensemble"
-    if _pieces(first.tokenizers) != _pieces(other.tokenizers):
+    if fingerprint(first.tokenizers) != fingerprint(other.tokenizers):
         raise UserError(f"{message}: their tokenizers differ in size or tokens; train them with the same one")
     ours, theirs = directions_of(first.config.data), directions_of(other.config.data)
     if max(len(ours), len(theirs)) > 1 and set(ours) != set(theirs):
         raise UserError(
             f"{message}: one translates {', '.join(map(str, ours))}, the other {', '.join(map(str, theirs))}"
         )
-
-
-def _pieces(tokenizers: Tokenizers) -> list[list[str]]:
-    return [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]

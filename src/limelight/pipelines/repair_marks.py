@@ -22,7 +22,7 @@ from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.pipelines.codec import Codec
 from limelight.pipelines.translation import Translation
-from limelight.text.marking import MARK, mark_number, placeholder
+from limelight.text.marking import mark_numbers, placeholder
 from limelight.text.plan import MarkedSentence, renumbered, without_placeholders
 from limelight.text.sentences import MAX_TOKENS
 from limelight.text.spans import Span, find_misplaced, kept_once
@@ -57,7 +57,7 @@ Items = list[str | int]
 def repair(codec: Codec, source: MarkedSentence, translation: Translation, direction: Direction | None) -> Translation:
     """The translation with each placeholder of its source exactly once; `moved` are those of the model's input that it
     lost, and `failed` those whose place is unknown or wrong."""
-    spans, carried = source.spans, {mark_number(mark) for mark in MARK.findall(source.sent)}
+    spans, carried = source.spans, set(mark_numbers(source.sent))
     text, wrong = _in_order(kept_once(translation.text, carried & {*range(len(spans))}).strip(), spans)
     missing = [number for number in range(len(spans)) if placeholder(number) not in text]
     attended = _attended(codec, source, text, missing, direction) if missing else None
@@ -68,7 +68,7 @@ def repair(codec: Codec, source: MarkedSentence, translation: Translation, direc
         wrong |= {*missing}
     pairs = {number: span.partner for number, span in enumerate(spans) if span.role == "open" and span.partner >= 0}
     wrong |= {number for number, other in pairs.items() if placeholder(number) + placeholder(other) in text}
-    wrong |= {*find_misplaced(_numbers(text), spans)}
+    wrong |= {*find_misplaced(mark_numbers(text), spans)}
     return replace(
         translation,
         text=text,
@@ -100,7 +100,7 @@ def _with_marks(
 ) -> Items:
     """The items with marks at the first option, positions in the items, where all marks are nested and in order; or at
     the first of all options. Options between the same marks of the items have the same order, which is checked once."""
-    marks = [[item] if isinstance(item, int) else _numbers(item) for item in items]
+    marks = [[item] if isinstance(item, int) else mark_numbers(item) for item in items]
     order, before = [*chain(*marks)], [*accumulate(map(len, marks), initial=0)]
     misplaced, best = set[tuple[int, ...]](), None
     for option in options:
@@ -165,10 +165,6 @@ def _sums(values: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
 
 
-def _numbers(text: str) -> list[int]:
-    return [mark_number(mark) for mark in MARK.findall(text)]
-
-
 def _written(items: Items, spans: Sequence[Span]) -> str:
     """The text with its inserted marks. The space between two words is put on the side of a mark where its span has one
     in the source."""
@@ -189,7 +185,7 @@ def _written(items: Items, spans: Sequence[Span]) -> str:
 
 def _in_order(text: str, spans: Sequence[Span]) -> tuple[str, set[int]]:
     """The text with its sequential spans in the order of the source, and the numbers of those that were not."""
-    order = [number for number in _numbers(text) if spans[number].role == "sequential"]
+    order = [number for number in mark_numbers(text) if spans[number].role == "sequential"]
     turn = dict(zip(order, sorted(order), strict=True))
     changed = {number for number, now in turn.items() if number != now}
     return renumbered(text, [turn.get(number, number) for number in range(len(spans))]), changed

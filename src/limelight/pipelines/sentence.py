@@ -1,6 +1,6 @@
 """The way of one sentence: search, guards, repair of its placeholders, and another search for terms it does not use.
 
-`translated` is a generator that yields requests to an engine, one at a time, and is sent their hypotheses.
+`Sentence.translations` is a generator that yields requests to an engine, one at a time, and is sent their hypotheses.
 
 A sentence goes through another language by two directions of the same model, one after the other. The draft between
 them is a marked sentence: it has the placeholders of the source, which are restored after the second direction.
@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from limelight.config import Direction
+from limelight.config import Direction, legs_of
 from limelight.errors import UserError
 from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.guards import guarded
@@ -25,6 +25,7 @@ from limelight.pipelines.repair_marks import repair
 from limelight.pipelines.translation import Translation
 from limelight.text.checks import in_capitals, is_capitals
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
+from limelight.text.languages import normal_code
 from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mark_number
 from limelight.text.plan import MarkedSentence, model_input
 from limelight.text.spans import Span
@@ -50,7 +51,7 @@ class Sentence:
 
     def translations(self) -> Steps[Translations]:
         """The translations by one direction or two."""
-        legs = self.codec.legs(self.part.direction)
+        legs = legs_of(self.part.direction, self.codec.pivots) if self.part.direction else ()
         if len(legs) < 2:
             return (yield from self._by_terms())
         source, part = self.source, self.part
@@ -75,7 +76,7 @@ class Sentence:
         languages, again = names_of(self.part.direction), list[Translation]()
         phrases = phrases_of(source.terms, translations[0].text, languages[1])
         with suppress(UserError):  # a term without tokens in the vocabulary
-            with_terms = options.with_terms(self.codec.phrases(phrases))
+            with_terms = options.with_terms(self.codec.phrases.of(phrases))
             for translation in self._repaired((yield from self._guarded(with_terms))):
                 shorter = without_added_sentences(translation.text, source.text, languages)
                 again.append(replace(translation, unused=unused_terms(source.terms, shorter)))
@@ -125,12 +126,16 @@ class Sentence:
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
         is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
-        capitals = is_free and is_capitals(text)
+        # The letters i and I are no pair in Turkish and Azerbaijani.
+        is_dotted = not {"tr", "az"}.isdisjoint(map(normal_code, names_of(part.direction)))
+        capitals = is_free and is_capitals(text) and not is_dotted
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None
         best = codec.finish(encoded, (yield encoded.request))
         return [
-            replace(translation, source=text, text=in_capitals(translation.text) if capitals else translation.text)
+            replace(
+                translation, source=text, text=in_capitals(translation.text, text) if capitals else translation.text
+            )
             for translation in (replace(best, alternatives=()), *best.alternatives)
         ]
 

@@ -70,10 +70,7 @@ class Translator(Codec):
         Args:
             prefix: forced beginning of each translation, one for each text.
             batch_tokens: maximum size of a batch: texts * source tokens of the longest * hypotheses of each.
-            options: `source_lang`, `target_lang`, `lines`, `guards`, `protect`, `glossary`, `formality`, `domain`: see
-                `TextOptions`; `beam_size`, `n_best`, `length_penalty`,
-                `length_offset`, `patience`, `prune`, `max_length_factor`, `max_length_extra`, `sampling`: see
-                `SearchOptions`. The defaults are the model's own settings.
+            options: see `TextOptions` and `SearchOptions`. The defaults are the model's own settings.
 
         A sentence of more than `MAX_TOKENS` tokens is divided at punctuation or spaces, also with `lines`. Raises
         `UserError` for a direction that the model does not have, for settings out of bounds, and for a text longer than
@@ -102,7 +99,7 @@ class Translator(Codec):
         if chunk < 1:
             raise UserError(f"chunk must be at least 1 line, not {chunk}")
         settings, first = self.options(**options), 1
-        for chunk_of_texts in chunks(texts, chunk):
+        for chunk_of_texts in chunks([texts] if isinstance(texts, str) else texts, chunk):
             numbered = [Text(text, number) for number, text in enumerate(chunk_of_texts, start=first)]
             yield from self.run(self.jobs(numbered, settings), batch_tokens)
             first += len(chunk_of_texts)

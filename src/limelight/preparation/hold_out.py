@@ -51,7 +51,7 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
     )
     if (run / CONFIG).exists() and (stored := load_config(run / CONFIG).data).hold_out:
         planned = stored.valid  # it may have been started in another directory
-    if data.valid not in ((), planned):
+    if any(Path(corpus.files[0]).parent.name != HELD_OUT for corpus in data.valid):  # else of another run
         raise UserError(
             "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"
         )
@@ -100,7 +100,8 @@ def held_out_filter(data: DataConfig) -> Callable[[Pair], bool] | None:
 
 
 def _directions(data: DataConfig) -> list[Direction]:
-    """The directions of the corpora; a corpus that is used in both directions counts once."""
+    """The directions of the corpora of which text is held out, those without a tag; a corpus that is used in both
+    directions counts once."""
     return list(dict.fromkeys(corpus.direction for corpus in data.train if not corpus.tag))
 
 

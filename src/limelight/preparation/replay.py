@@ -6,6 +6,7 @@ training and validation text of a run, or the general text of a fine-tuned model
 is needed later. Pairs are chosen by a hash of their source or by a fixed seed: equal starts choose the same ones.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import starmap
@@ -99,7 +100,14 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
     elif not _continues(config):
         changed = {"replay": 0.0}
     else:
-        count = sum(1 for _ in cleaned(data.model_copy(update={"hold_out": 0}), new))  # nothing is held out yet
+        everything = data.model_copy(update={"hold_out": 0})  # nothing is held out yet
+        count, untagged = 0, Counter[Direction]()
+        for corpus in new:
+            pairs = sum(1 for _ in cleaned(everything, [corpus]))
+            count += pairs
+            if not corpus.tag:
+                untagged[corpus.direction] += pairs
+        fewest = min(untagged.values(), default=0)
         general = _general_text(config, count)
         wanted = max(1, round(data.replay * count))
         available = sum(len(roles["train"]) for roles in general.values())
@@ -112,8 +120,8 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
             )
             for direction in general
         )
-        if not data.valid and not data.hold_out and count >= MIN_PAIRS:
-            changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, count // HELD_OUT_SHARE))
+        if not data.valid and not data.hold_out and fewest >= MIN_PAIRS:
+            changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, fewest // HELD_OUT_SHARE))
         if training.max_steps is None and training.max_minutes is None:
             epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
             bound = {"max_steps": max(MIN_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}

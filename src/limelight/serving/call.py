@@ -69,10 +69,10 @@ class Asked(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False, use_attribute_docstrings=True)
 
 
-class Strict(BaseModel):
+class Strict(Asked):
     """The fields of a request; unknown fields are refused."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ A key is 32 random bytes, so a plain SHA-256 of it cannot be turned back; a slow
 import hashlib
 import hmac
 import math
+import os
 import secrets
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -76,16 +77,18 @@ def read_keys(path: Path, *, required: bool = False) -> list[Key]:
 
 @contextmanager
 def changing_keys(path: Path) -> Iterator[list[Key]]:
-    """A context with the list of a file's keys, which is written at its end. The file keeps its permissions, and a link
-    still leads to it."""
+    """A context with the list of a file's keys, which is written at its end. The file keeps its owner and
+    permissions, and a link still leads to it."""
     path = path.resolve()
     with locked(path.parent):
         keys = read_keys(path)
         yield keys
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+        before = path.stat() if path.exists() else None
         write_whole(path, KeyFile(format=1, keys=keys).model_dump_json(indent=1) + "\n")
-        if mode is not None:
-            path.chmod(mode)
+        if before is not None:
+            with suppress(OSError, AttributeError):  # only root may; Windows has no owners
+                os.chown(path, before.st_uid, before.st_gid)
+            path.chmod(stat.S_IMODE(before.st_mode))
 
 
 def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> str:
@@ -95,6 +98,7 @@ def add_key(path: Path, name: str, characters_per_minute: int | None = None) -> 
         raise UserError("a key needs a name of printable characters, by which it can be revoked")
     secret = secrets.token_urlsafe(32)
     created = datetime.now(UTC).isoformat(timespec="seconds")
+    path.resolve().parent.mkdir(parents=True, exist_ok=True)
     with changing_keys(path) as keys:
         if any(key.name == name for key in keys):
             raise UserError(f"{path}: there is a key {name!r} already; revoke it, or choose another name")
@@ -135,7 +139,7 @@ class Keys:
         self._clock, self._log = clock, log
         self._path = keys if isinstance(keys, Path) else None
         self._keys = () if isinstance(keys, Path) else keys
-        self._version = -1, 0
+        self._version: tuple[int, ...] = ()
         """What changes with the file."""
         self._regained: dict[str, float] = {}
         """When a key will have all its characters again."""
@@ -158,9 +162,9 @@ class Keys:
             return False
         try:
             status = self._path.stat()
-            version = status.st_mtime_ns, status.st_ino
+            version = status.st_mtime_ns, status.st_ctime_ns, status.st_ino  # the second after a change of the owner
         except OSError:
-            version = 0, 0
+            version = (0,)
         is_changed, self._version = version != self._version, version
         if is_changed:
             self._keys = read_keys(self._path, required=True)

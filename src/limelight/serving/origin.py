@@ -30,7 +30,11 @@ class Origins(NamedTuple):
             name, (scheme, other, *_) = (urlsplit(f"//{host}").hostname or "").rstrip("."), urlsplit(origin)
         except ValueError:  # an address in brackets without its end
             name, scheme, other = "?", "http", "?"
-        if name and "*" not in self.hosts and not (_is_own(name) or name in map(str.lower, self.hosts)):
+        if (
+            name
+            and "*" not in self.hosts
+            and not (_is_own(name) or {name, host.lower()} & {*map(str.lower, self.hosts)})
+        ):
             message = f"this service is not called {name[:100]!r}: ask its operator for --allowed-host"
             raise Refusal(403, "host", message)
         if method in SAFE or "*" in self.pages or origin in self.pages:

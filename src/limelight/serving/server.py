@@ -182,11 +182,10 @@ class Plan:
     drain_seconds: float = 30.0
 
 
-async def run_service(plan: Plan, log: Log | None = None) -> None:
+async def run_service(plan: Plan, log: Log) -> None:
     """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`. A
     second signal ends the process at once, and SIGHUP loads the models again. Raises `UserError` for a file of keys
     that is missing or none, `RunError` for an address that is taken."""
-    log = log or Log()
     keys = None if plan.keys is None else Keys(plan.keys, log=log)
     glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening, loop = listen(plan.host, plan.port), asyncio.get_running_loop()

@@ -216,7 +216,9 @@ class Service:
                 return [Answer(text, ways[0].model.name, *ways[0].direction, warnings=warnings) for text in ask.texts]
             likely: list[dict[str, float]] = [{} for _ in ask.texts]
             if not ask.source:
-                plain = ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)) for text in ask.texts]
+                plain = (
+                    ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)[:DETECTED]) for text in ask.texts]
+                )
                 likely = await self._detected(client, ways, plain)
             groups = dict[Way, list[int]]()
             for number, probabilities in enumerate(likely):

@@ -80,7 +80,7 @@ class Uploads:
         kept = [document for document in self._documents.values() if not (document.taken or document.refusal)]
         kept.append(new)
         opened = [(document.client, 1) for document in kept if document.status == "translating"]
-        _require_room(client, opened, self._most_open, "documents at a time")
+        _require_room(client, opened, self._most_open, "documents at a time (--max-documents)")
         sizes = [(document.client, document.size + OVERHEAD) for document in kept]
         _require_room(client, sizes, MAX_BYTES, "bytes of documents")
         self._documents[new.id] = new

@@ -47,7 +47,7 @@ FORMS: tuple[tuple[str, TextOptions], ...] = (
 def warm_up(translator: Translator) -> None:
     """Translate something before an engine reports that it is ready: kernels are compiled at their first call (up to a
     minute on a slow CPU without a cache of them), and weights are read from disk at their first use."""
-    source, target = translator.directions[0] if translator.directions else ("", "")
+    source, target = translator.directions[0].languages if translator.directions else ("", "")
     for text, options in FORMS:
         search_options: TextOptions = {**options, "source_lang": source, "target_lang": target}
         with suppress(UserError):  # a model without placeholders takes no terms

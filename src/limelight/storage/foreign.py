@@ -13,7 +13,7 @@ from limelight.errors import UserError
 from limelight.untrusted import open_plain, read_plain
 
 _MAX_CONFIG_BYTES = 1_000_000
-_NOT_READ = {"*.onnx": "ONNX", "*.gguf": "GGUF", "*.index": "TensorFlow", "*.ckpt*": "TensorFlow", "*.pt": "PyTorch"}
+_NOT_READ = {"*.onnx": "ONNX", "*.gguf": "GGUF", "*.index": "TensorFlow", "*.ckpt": "PyTorch", "*.pt": "PyTorch"}
 """Files of formats that are known and not imported."""
 
 
@@ -49,16 +49,15 @@ def _folder(folder: Path) -> Foreign | None:
         values = json.loads(read_plain(folder / "config.json", _MAX_CONFIG_BYTES))
         if isinstance(values, dict) and "model_type" in values:
             return Foreign("transformers", folder)
-    if marian_model(folder):
-        return Foreign("Marian", folder)
+    candidates = sorted([*folder.glob("*.npz"), *folder.glob("*.bin")])
+    models = [path for path in candidates if _file(path) == ("Marian", path)]
+    if len(models) > 1:
+        raise UserError(
+            f"{folder}: it has several Marian models: name one of {', '.join(path.name for path in models)}"
+        )
+    if models:
+        return Foreign("Marian", models[0])
     return next((Foreign(name, folder) for pattern, name in _NOT_READ.items() if any(folder.glob(pattern))), None)
-
-
-def marian_model(path: Path) -> Path | None:
-    """The file of a Marian model: this one, or the only one in a folder."""
-    candidates = [path] if path.is_file() else sorted([*path.glob("*.npz"), *path.glob("*.bin")])
-    models = [candidate for candidate in candidates if _file(candidate) == ("Marian", candidate)]
-    return models[0] if len(models) == 1 else None
 
 
 def _file(path: Path) -> Foreign | None:
@@ -72,7 +71,8 @@ def _file(path: Path) -> Foreign | None:
             raise UserError(f"{path}: a damaged zip archive; copy or download it again") from None
         if "special:model.yml.npy" in names:
             return Foreign("Marian", path)
-        return Foreign("Argos", path) if {"metadata.json", "model.bin"} <= names else None
+        if {"metadata.json", "model.bin"} <= names:
+            return Foreign("Argos", path)
     if begin[1:4] == b"\0\0\0" and b"Spec\0" in begin:
         return Foreign("CTranslate2", path.parent)
     if begin[:8] == b"\1" + bytes(7) and path.suffix == ".bin":

@@ -283,7 +283,7 @@ class Shortlist(NamedTuple):
 def save_shortlist(path: Path, shortlist: Shortlist, tokenizers: Tokenizers) -> None:
     """Write a shortlist with the fingerprint of its vocabulary. Raises `RunError` with path and cause if that fails."""
     stored = {name: torch.from_numpy(ids.astype(np.int32)) for name, ids in shortlist._asdict().items()}
-    save_weights(path, stored, {"vocabulary": _fingerprint(tokenizers)})
+    save_weights(path, stored, {"vocabulary": fingerprint(tokenizers)})
 
 
 def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
@@ -293,12 +293,12 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
     tensors, notes = _read_tensors(path, "shortlist", candidates=(torch.int32, 2), always=(torch.int32, 1))
     shortlist = Shortlist(tensors["candidates"].numpy(), tensors["always"].numpy())
     shortlist.require_fit(tokenizers.source.padding, tokenizers.target.padding, str(path))
-    if notes.get("vocabulary") != _fingerprint(tokenizers):
+    if notes.get("vocabulary") != fingerprint(tokenizers):
         raise UserError(f"{path}: it was learned for another vocabulary; learn it again with `limelight shortlist`")
     return shortlist
 
 
-def _fingerprint(tokenizers: Tokenizers) -> str:
+def fingerprint(tokenizers: Tokenizers) -> str:
     """SHA-256 of the tokens of both sides in the order of their ids."""
     pieces = [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]
     return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()

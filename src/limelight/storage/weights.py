@@ -137,12 +137,12 @@ def read_weights(path: Path, what: str = "weights") -> tuple[dict[str, Tensor], 
 
 
 def _require_size(path: Path) -> None:
-    """Bounds that the library does not have. Raises `ValueError`."""
+    """Bounds that the library does not have. Raises `ValueError`, or `OSError` for a file larger than memory."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         memory = _physical_memory()
         if size > memory:
-            raise ValueError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
+            raise OSError(f"they take {size / 1e9:,.0f} GB, and this machine has {memory / 1e9:,.0f} GB of memory")
         length = int.from_bytes(file.read(8), "little")
         if length > MAX_HEADER_BYTES:
             raise ValueError(f"a header of {length:,} bytes in a file of {size:,}; the limit is {MAX_HEADER_BYTES:,}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from limelight.text.marking import MARK
-from limelight.text.words import COMBINING
+from limelight.text.words import COMBINING, UNSPACED
 
 SHORT, LONG = 0.3, 3.0
 """Bounds for the ratio of the tokens of a translation to the tokens of its source."""
@@ -36,12 +36,16 @@ MIN_LOOP_CHARACTERS = 12
 """Minimum number of characters for which a repeated character, or a few, counts as a loop."""
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
-_IN_ADDRESS = rf"(?:[^\s<>\"“”«»\[\]{_PRIVATE}]|\[\w*\])*"
-"""Brackets are in an address only in pairs, as in `a[1]`: `[url=https://x.org]here[/url]` is markup."""
+_GLUED = rf"{UNSPACED}\uac00-\ud7a3"
+_IN_ADDRESS = rf"(?:(?!(?<=[A-Za-z\d])[{_GLUED}])[^\s<>\"“”«»\[\]{_PRIVATE}、。「」！-～]|\[\w*\])"
+"""Brackets are in an address only in pairs, as in `a[1]`: `[url=https://x.org]here[/url]` is markup. After a Latin
+letter or digit, a letter of a script that is written without spaces, or of Korean, belongs to the text."""
+_END = r"(?<=[\w/#&=%+~*$}-])"
+_IN_NAME = rf"[^\W{_GLUED}]"
 ADDRESS = re.compile(
-    rf"(?:(?i:https?://|ftp://|www\.)){_IN_ADDRESS}[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}]"
-    r"|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
-    rf"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/{_IN_ADDRESS}[^\s<>\"“”«»()\[\].,;:!?'’{_PRIVATE}])?"
+    rf"(?:(?i:https?://|ftp://|www\.)){_IN_ADDRESS}+{_END}"
+    rf"|(?<!{_IN_NAME}|[.+-])(?:{_IN_NAME}|[.+-])+@(?:{_IN_NAME}|-)+(?:\.(?:{_IN_NAME}|-)+)+"
+    rf"|(?<![\w@/.-])(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|de|fr|uk|eu|at|ch|info)(?:/{_IN_ADDRESS}+{_END})?"
     r"(?!\w)"
 )
 """URLs, e-mail addresses and names of hosts."""
@@ -67,12 +71,12 @@ def find_loop(source: str, output: str) -> Loop | None:
     for _, words, times in _repeated_words(source):
         of_source[len(words)] = max(times, of_source[len(words)])
     for match, words, times in _repeated_words(output):
-        if times > of_source[len(words)]:
+        if times > of_source[len(words)] and not "".join(words).isdigit():  # numbers are compared by value
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
     written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
-    sizes = {len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
+    kinds = {match[1].isalpha() for match in _REPEATED_CHARACTERS.finditer(written)}
     for match in _REPEATED_CHARACTERS.finditer(output):
-        if len(match[0]) >= MIN_LOOP_CHARACTERS and len(match[1]) not in sizes and match[1] * 6 not in written:
+        if len(match[0]) >= MIN_LOOP_CHARACTERS and match[1].isalpha() not in kinds and match[1] * 6 not in written:
             return Loop((match[1],), match.end(1), match.end())
     return None
 
@@ -133,7 +137,7 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     """
 
     def better(match: re.Match[str]) -> str:
-        if match["address"]:
+        if match["address"] or not match[0].isupper():
             return match[0]
         forms = match[0].lower(), match[0].lower().capitalize()
         return min(forms, key=lambda form: (len(ids := encode(form)), max(ids, default=0)))
@@ -143,6 +147,9 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     return recased_text[:first] + recased_text[first : first + 1].upper() + recased_text[first + 1 :]
 
 
-def in_capitals(text: str) -> str:
-    """The text in capitals, but for its addresses."""
-    return _ADDRESS_OR_WORD.sub(lambda match: match[0] if match["address"] else match[0].upper(), text)
+def in_capitals(text: str, source: str = "") -> str:
+    """The text in capitals, but for its addresses, and words that its source has as they are, as in variables."""
+    kept = {*WORD.findall(source)}
+    return _ADDRESS_OR_WORD.sub(
+        lambda match: match[0] if match["address"] or match[0] in kept else match[0].upper(), text
+    )

@@ -100,8 +100,8 @@ class _Node(NamedTuple):
     """A place in the tree of terms, which is reached by words in lower case."""
 
     children: dict[str, _Node]
-    terms: list[tuple[list[str], Term]]
-    """The terms that end here, with their words."""
+    terms: list[tuple[list[str], list[str], Term]]
+    """The terms that end here, with their words, and the signs before, between and after them."""
 
 
 class Glossary:
@@ -115,7 +115,8 @@ class Glossary:
         self._endings = Endings(source_lang)
         self._root = _Node({}, [])
         for term in self.terms:
-            words = words_of(normalize("NFC", term.source).translate(_TYPOGRAPHIC))
+            source = normalize("NFC", term.source).translate(_TYPOGRAPHIC)
+            words, signs = words_of(source), _signs(source, [(0, 0), *word_spans(source), (len(source),) * 2])
             if not (words and term.target):
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
@@ -124,7 +125,7 @@ class Glossary:
             node = self._root
             for word in words:
                 node = node.children.setdefault(word.casefold(), _Node({}, []))
-            node.terms.append((words, term))
+            node.terms.append((words, signs, term))
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -150,16 +151,19 @@ class Glossary:
             last += 1
             spans = words[number:last]
             words_of_text = [normalize("NFC", text[begin:end]) for begin, end in spans]
-            for term_words, term in (term for node in nodes for term in node.terms):
-                if all(map(self._endings.is_form, words_of_text, term_words)) and _adjoin(text, spans):
-                    longest = Match(spans[0][0], spans[-1][1], term)
+            for term_words, (before, *between, after), term in (term for node in nodes for term in node.terms):
+                begin, end = spans[0][0] - len(before), spans[-1][1] + len(after)
+                is_here = begin >= 0 and text.startswith(before, begin) and text.startswith(after, spans[-1][1])
+                is_form = all(map(self._endings.is_form, words_of_text, term_words))
+                if is_here and is_form and _signs(text, spans) == between:
+                    longest = Match(begin, end, term)
                     break
         return longest
 
 
-def _adjoin(text: str, words: Sequence[tuple[int, int]]) -> bool:
-    """Whether only spaces and hyphens separate some words."""
-    return all(not text[end:begin].strip(" -\u00a0") for (_, end), (begin, _) in pairwise(words))
+def _signs(text: str, words: Sequence[tuple[int, int]]) -> list[str]:
+    """The signs between some words, without spaces and hyphens."""
+    return [text[end:begin].strip(" -\u00a0") for (_, end), (begin, _) in pairwise(words)]
 
 
 def find_used(target: str, text: str) -> list[str]:

@@ -165,11 +165,9 @@ def _other_script(text: str, own: set[str]) -> str:
     return first_language(script) if script not in used and count >= MIN_SHARE * counts.total() else ""
 
 
-@cache
-def alphabet_of(language: str) -> frozenset[str]:
-    """The lower-case letters of a language that English does not have; without one, the letters of all languages."""
-    alphabets = _alphabets()
-    return alphabets.get(normal_code(language), frozenset[str]().union(*alphabets.values()))
+def alphabet_of(language: str) -> frozenset[str] | None:
+    """The lower-case letters of a language that English does not have; None if they are not known."""
+    return _alphabets().get(normal_code(language))
 
 
 @cache

@@ -40,7 +40,7 @@ _ENDS = ".,;:!?()'\"\u2026"
 _OF_TEXT = frozenset(f"{_ENDS}/%\u00bf\u00a1\u00b4`")
 """Punctuation of sentences; dashes and quotation marks have categories of their own."""
 _OF_CODE = frozenset("{}[]\\@#")
-_NO_WORD = re.compile(r"[^\w\s.,;:!?'\"-]")
+_NO_WORD = re.compile(r"[^\w\s.,;:!?'\"~～-]")
 _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
 
@@ -63,8 +63,8 @@ def find_unheld(
     that follow them, and words with a letter that it does not hold or that neither language has. Adjacent ones are one
     part.
 
-    The letters of the language of the text are in no part: a model has learned their bytes. Punctuation differs between
-    scripts, and is left to the model. In scripts without spaces between words only the letters themselves are parts.
+    Latin letters of the language of the text are in no part: a model has learned their bytes. Punctuation differs
+    between scripts, and is left to the model. In scripts without spaces between words only the letters are parts.
 
     Args:
         is_held: whether the vocabulary has tokens for a character.
@@ -82,8 +82,9 @@ def find_unheld(
 def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
     if character.isascii() or ord(character) in INVISIBLE or MARK.match(character):
         return False
-    if character.isalpha() and script_of(character) == "latin":
-        is_own = any(character.lower() in alphabet_of(language) for language in languages)
+    alphabets = [alphabet for language in languages if (alphabet := alphabet_of(language)) is not None]
+    if character.isalpha() and script_of(character) == "latin" and len(alphabets) == len(languages):
+        is_own = any(alphabet.issuperset(character.lower()) for alphabet in alphabets)
         return not is_own and (character > "\u00ff" or not is_held(character))
     return not is_held(character) and not _is_punctuation(character)
 

@@ -72,6 +72,11 @@ def text_placeholder(number: int) -> str:
     return chr(FIRST_CODE + number)
 
 
+def mark_numbers(text: str) -> list[int]:
+    """The numbers of the marks of a text, in order."""
+    return [mark_number(mark) for mark in MARK.findall(text)]
+
+
 def mark_number(mark: str) -> int:
     """The number of a mark: 0 to 29 for placeholders, 30 and 31 for the beginning and the end of a term. The
     placeholders of a whole text are numbered from 0, too."""

@@ -16,7 +16,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 from unicodedata import numeric
 
-from limelight.text.languages import normal_code
+from limelight.text.languages import normal_code, scripts_of
 from limelight.text.marking import has_marks
 from limelight.text.words import UNSPACED, read_table
 
@@ -36,6 +36,7 @@ class Notation(NamedTuple):
 _POINT, _COMMA, SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", "\u00a0")
 NOTATIONS = {
     "fr": Notation(",", "\u202f"),
+    **dict.fromkeys(("ar", "fa"), Notation(".", ",")),
     **dict.fromkeys(("en", "ja", "zh", "ko", "th", "he", "hi"), _POINT),
     **dict.fromkeys(("de", "it", "nl", "da", "id", "tr", "el", "hr", "sl", "ro", "pt", "es"), _COMMA),
     **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), SPACED),
@@ -168,7 +169,9 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
     elif kind == "plain" and len(digits) <= MAX_DIGITS:
         scale = _SCALE.match(text, end)
-        readings = {value * _scaled(scale[0] if scale else "") for value in _values(digits, language)}
+        scaled = _scaled(scale[0] if scale else "")
+        words = (0, 3, 6, 9, 12) if scaled > 1 else (0,)  # 200万 is also 2 million
+        readings = {value * scaled / 10**power for value in _values(digits, language) for power in words}
     else:
         readings = {digits.casefold(), tuple(sorted(parts))}
     return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {digits.casefold()}))
@@ -214,19 +217,26 @@ def _scaled(after: str) -> Fraction:
 def carried_numbers(text: str, source: str, target: str, *, every: bool = False) -> Iterator[tuple[int, int, str]]:
     """Begin and end of the numbers that become placeholders, and what the translation has instead: those with
     separators, or every number. A number with letters at its end, such as an ordinal, is left to the model, and so is a
-    code with letters at first: it may be part of a compound."""
+    code with letters at first: it may be part of a compound; so is a unit where the target language has another
+    script."""
+    scripts = scripts_of(normal_code(target))
     for number in find_numbers(text, source):
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
-        after = text[number.end : number.end + 1]
-        if (is_fixed or every) and not (number.kind == "plain" and re.match(rf"[{LETTERS}{UNSPACED}]", after)):
-            yield number.begin, number.end, localized(number, source, target)
+        after, new = text[number.end : number.end + 1], localized(number, source, target)
+        if number.kind == "plain":  # the model writes a unit in the script of its language
+            has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
+            is_free = has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after)
+        else:
+            is_free = number.kind == "named date" and new == number.text
+        if (is_fixed or every) and not is_free:
+            yield number.begin, number.end, new
 
 
 def localized(number: Number, source: str, target: str) -> str:
     """A number in the notation of another language; unchanged if it is a code or a notation is not known."""
     old, new = NOTATIONS.get(normal_code(source)), NOTATIONS.get(normal_code(target))
-    if number.kind == "time" and _HALF_DAY.search(number.text) and new is not None and not new.currency_first:
+    if number.kind == "time" and re.search(f"[{LETTERS}]", number.text) and new is not None:
         hour, minute = next(reading for reading in number.readings if isinstance(reading, tuple))
         return f"{hour}:{minute:02}"
     if number.kind == "named date":
@@ -234,6 +244,8 @@ def localized(number: Number, source: str, target: str) -> str:
     parts = _PARTS.fullmatch(number.text)
     is_value = number.kind == "plain" and len(number.text) <= MAX_DIGITS
     if not is_value or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
+        return number.text
+    if " " in parts["digits"] and old.group not in SPACES:  # maybe two numbers: 2 500 mg tablets
         return number.text
     digits, sign, unit = parts["digits"].replace("٫", old.decimal), parts["sign"], parts["unit"]
     if digits[-1].isdecimal():
@@ -290,7 +302,7 @@ def _composed(number: Number, others: list[Number], text: str, may_be_word: bool
     for part in parts:
         same = (other for other in others if _parts(other.text) == (part,) and other not in taken)
         taken += [counterpart for counterpart in [next(same, None)] if counterpart]
-    is_open = number.kind == "date" or (number.kind == "named date" and may_be_word)
+    is_open = number.kind == "date" or (number.kind == "named date" and (may_be_word or len(parts) < 3))
     if len(parts) < 2 or len(taken) < len(parts) - is_open:
         return False
     if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):

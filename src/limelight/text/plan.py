@@ -22,6 +22,7 @@ from limelight.text.marking import (
     PLACEHOLDER,
     Protector,
     mark_number,
+    mark_numbers,
     placeholder,
     text_placeholder,
     without_marks,
@@ -176,7 +177,7 @@ def _sentence(text: str, spans: Sequence[Span]) -> MarkedSentence:
     """One sentence; tags at its ends that belong to other sentences, or are single, are kept outside of it."""
     begin, end = _inside(text, spans)
     inner = text[begin:end]
-    numbers = [mark_number(mark) for mark in MARK.findall(inner)]
+    numbers = mark_numbers(inner)
     local = {number: local_number for local_number, number in enumerate(numbers)}
     own = tuple(spans[number]._replace(partner=local.get(spans[number].partner, -1)) for number in numbers)
     marked = MARK.sub(lambda match: placeholder(local[mark_number(match[0])]), inner)
@@ -197,7 +198,7 @@ def _is_tag(span: Span) -> bool:
 
 def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
     """Begin and end of the sentence without tags at its ends: a pair around it, or tags whose partner is outside."""
-    numbers = [mark_number(mark) for mark in MARK.findall(text)]
+    numbers = mark_numbers(text)
     begin, end = 0, len(text)
     while begin < end:
         first, last = _tag(text[begin], spans), _tag(text[end - 1], spans)

@@ -89,7 +89,7 @@ _NAME = re.compile(
     r"|(?<=[\"'“„`])[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,8}(?=[\"'”“`])"  # "theme.inherit"
     r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
 )
-_ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)")
+_ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)|(?<![\w%])%[1-9]\d?(?![\d$])")
 
 _SUFFIX = (
     "bat bin bmp bz2 c cfg conf cpp cs css csv dat db deb dll doc docx env exe gif go gz h hpp htm html ico ini java "
@@ -139,7 +139,7 @@ _NUMBERED = re.compile(r"<(?P<close>/?)(?P<name>\d{1,3})\s*(?P<empty>/?)>")
 _DECLARATION = re.compile(r"<\?[A-Za-z][^<>]*\?>|<![A-Za-z][^<>]*>")
 _CDATA = re.compile(r"(?P<open><!\[CDATA\[)|(?P<close>\]\]>)")
 """Around text of applications, which is translated."""
-_VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
+VOID = tuple("area base br col embed hr img input link meta param source track wbr".split())  # noqa: SIM905
 """Elements of HTML that have no end."""
 
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
@@ -147,8 +147,8 @@ _CONVERSION = r"[-+#0']{0,5}(?:\d{1,5}|\*)?(?:\.(?:\d{1,5}|\*))?(?:hh?|ll?|[Lqjz
 _PRINTF = re.compile(
     rf"%(?:\([\w. -]{{1,200}}\)|\d{{1,3}}\$|<\w{{1,50}}>){_CONVERSION}"  # %(x)s %1$s %<x>d
     r"|%(?:\d{1,3}\$)?#@\w{1,100}@"  # %#@dogs@
-    rf"|(?P<sequential>(?<!\d)%{_CONVERSION})"  # %s; not 100%ig, nor 5 % der
-    r"|(?<!\d)%L?[1-9]\d?(?![\d$])"  # %1, as Qt has it
+    rf"|(?P<sequential>(?<!\d)%(?!-[A-Za-z]){_CONVERSION})"  # %s; not 100%ig, nor 5 % der
+    r"|(?<!\d)%L[1-9]\d?(?![\d$])"  # %L1, as Qt has it
     r"|%%"
 )
 _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
@@ -187,7 +187,7 @@ def _tags(text: str) -> Iterator[Found]:
     for expression in (_TAG, _ANY_FLAG, _NUMBERED):
         for match in expression.finditer(text):
             name = match["name"]
-            alone = match["empty"] or name.lower() in _VOID
+            alone = match["empty"] or name.lower() in VOID
             role: Role = (
                 "break" if name.lower() == "br" else "alone" if alone else "close" if match["close"] else "open"
             )
@@ -249,9 +249,9 @@ def _messages(text: str) -> Iterable[Found]:
 
 
 def _arguments(text: str) -> Iterable[Found]:
-    """`$1`, `$2`; where there is no `$1`, they are prices."""
+    """`$1`, `$2`, `%1`, `%2`; where there is no first one, they are prices and shares."""
     spans = list(_by(_ARGUMENT)(text))
-    return spans if any(text[span.begin : span.end] == "$1" for span in spans) else ()
+    return spans if any(text[span.begin : span.end] in ("$1", "%1") for span in spans) else ()
 
 
 def _brackets(text: str) -> Iterator[Found]:
@@ -288,9 +288,9 @@ PROTECTORS: dict[str, Protector] = {
     }.items()
 }
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
-`${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`, `%1`); `nested` (`$t(x)`); `messages` of ICU (plural, select, date);
+`${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`); `nested` (`$t(x)`); `messages` of ICU (plural, select, date);
 `addresses` (URLs, e-mail, names of hosts); `escapes` (`\\n`) and names of commands (`\\emph`); `math` (`$x^2$`);
-`names` (`$x`, `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`)."""
+`names` (`$x`, `%1`, `%PATH%`, `--flag`, `[[x]]`); `paths` (`/usr/bin`, `notes.txt`); `brackets` (`[b]`)."""
 
 DEFAULT = tuple(PROTECTORS.values())
 _PART_OF_SPAN = re.compile(rf"[<>&{{}}%$@\\|\[`_(#/]|\.\S|:\w|[{_DASHES}](?<!\w.)[{_DASHES}a-z]|{MARK.pattern}")

@@ -21,7 +21,7 @@ from limelight.text.words import EXTENDING, SOLID, UNSPACED, read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.(?!\s+\w{1,2}\.)|[A-Za-z]\)|#{1,6})\s+)*(?=\S)")
-_SOLID, _UNSPACED = (re.compile(f"[{characters}]{{2}}") for characters in (SOLID, UNSPACED))
+_SOLID, _UNSPACED = (re.compile(f"[{characters}]") for characters in (SOLID, UNSPACED))
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INITIALS = re.compile(r"\s*(?:[^\W\d_]\.\s*){1,10}")
 _ORDINAL = re.compile(r"(?<![\d.,:])(?:\d{1,2}|[IVX]{1,6})\.\s*$")
@@ -45,7 +45,7 @@ class Sentences(NamedTuple):
             if gap in ("", " ") and all((*sides_before, *sides)):
                 solid = _SOLID if gap else _UNSPACED
                 source, target = (
-                    bool(solid.fullmatch(one[-1] + two[0])) for one, two in zip(sides_before, sides, strict=True)
+                    bool(solid.search(one[-1] + two[0])) for one, two in zip(sides_before, sides, strict=True)
                 )
                 gap = gap if source == target else "" if target else " "
             parts += [gap, sides[1]]
@@ -62,7 +62,8 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
     texts, gaps, position = list[str](), list[str](), 0
     for line in _LINE.finditer(text):
         mark = _LIST_MARK.match(line[0])
-        begin = line.start() + (mark.end() if mark else 0)
+        is_ordinal = mark and _ORDINAL.search(mark[0]) and _nouns(code).match(line[0], mark.end())
+        begin = line.start() + (mark.end() if mark and not is_ordinal else 0)
         for sentence in _sentences(text[begin : line.end()], code):
             if bare := sentence.strip():
                 first = text.index(bare, begin)

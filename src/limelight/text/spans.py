@@ -24,6 +24,7 @@ from limelight.text.marking import (
     Protector,
     Role,
     mark_number,
+    mark_numbers,
     placeholder,
     text_placeholder,
 )
@@ -115,7 +116,7 @@ def restore(marked: str, spans: Sequence[Span]) -> tuple[str, tuple[int, ...]]:
     A space beside a span is added or removed, as in the source, if the adjacent character is of the same kind.
     """
     text = kept_once(marked, range(len(spans)))
-    order = [mark_number(mark) for mark in MARK.findall(text)]
+    order = mark_numbers(text)
     parts = ["", *re.split(f"({MARK.pattern})", text), ""]  # texts and, at even indexes, marks
     for index, number in enumerate(order, start=1):
         _space(parts, 2 * index, spans[number])

@@ -7,7 +7,7 @@ with the reserved token `<line>` between lines. A character tokenizer encodes `\
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import chain
 
 from limelight.errors import UserError
 from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer
@@ -37,7 +37,8 @@ def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         return tokenizer.encode_batch(texts)
     divided = [text.split("\n") for text in texts]
     rows = iter(tokenizer.encode_batch(list(chain.from_iterable(divided))))
-    return [_joined(list(islice(rows, len(lines))), line) for lines in divided]
+    # A line end before each line, but not before the first.
+    return [list(chain.from_iterable([line, *next(rows)] for _ in lines))[1:] for lines in divided]
 
 
 def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
@@ -91,11 +92,3 @@ def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:
     apart = {END, UNKNOWN, tokenizer.padding}
     pieces = tokenizer.pieces(range(tokenizer.size))
     return [number for number, piece in enumerate(pieces) if number not in apart and piece not in _NEVER_ORDINARY]
-
-
-def _joined(rows: list[list[int]], line: int) -> list[int]:
-    joined = rows[0]
-    for row in rows[1:]:
-        joined.append(line)
-        joined += row
-    return joined

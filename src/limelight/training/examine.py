@@ -46,10 +46,11 @@ def examine_run(run: Path) -> list[str]:
     if not (run / LOG).is_file():
         raise UserError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
     lines = list(findings_of_losses(list(log_entries(run / LOG))))
-    names = {f"valid-{number}": corpus for number, corpus in enumerate(config.data.valid)}
+    valid = config.data.valid if config.learns == "pairs" else ()
+    names = {f"valid-{number}": corpus for number, corpus in enumerate(valid)}
     corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
     if not any(pairs for _, pairs in corpora):
-        return [*lines, "the run has no validation text, so what the model does cannot be examined"]
+        return [*lines, "the run has no sentence pairs for validation, so what the model does cannot be examined"]
     translator = load_translator(run)
     for corpus, pairs in corpora:
         languages = corpus.direction if len(translator.directions) > 1 else (None, None)

@@ -84,8 +84,8 @@ def _require_measurable(config: RunConfig, work: Path) -> None:
         raise UserError(f"--memory {files}: it is not in the direction of {config.begin_with}")
     if not planned.data.hold_out:
         raise UserError(
-            f"--memory {files}: fewer than {MIN_PAIRS} usable pairs, of which nothing can be held out; give all of the "
-            "memory, not only the new segments"
+            f"--memory {files}: fewer than {MIN_PAIRS} usable pairs in a direction, of which nothing can be held "
+            "out; give all of the memory, not only the new segments"
         )
 
 

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 
 from limelight.batching.stream import Position
@@ -202,7 +203,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
 
     def lead() -> dict[str, Any]:
         work(run)
-        return run.progress.to_json()
+        return asdict(run.progress)
 
     _settle(run)
     run.progress = Progress.from_json(run.group.from_first(lead))

@@ -7,7 +7,7 @@ best on the new text, among those that lose little on general text. A run with n
 keeps all of its weights: in a mean with a model that was not trained with a tag, it would be learned only in part.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -31,6 +31,7 @@ from limelight.storage.layout import BEST, WEIGHTS, find_start
 from limelight.storage.weights import put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import weights_put_back, write_best
+from limelight.training.complete import Corpora
 from limelight.training.run_state import Run
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
@@ -44,8 +45,6 @@ MAX_LOSS = 0.4
 """Maximum loss of BLEU on the general text that chooses the share; on other text it may be somewhat larger."""
 UNMEASURED = 0.25
 """The largest share if there is no general text."""
-
-Corpora = Mapping[Direction, Sequence[Pair]]
 
 
 class Scores(NamedTuple):
@@ -172,9 +171,9 @@ def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], tr
         bleu = mean_of(measured).figures["bleu"] if general else 0.0
         if not share:
             score, kept = seen.score("bleu"), bleu
+        found = f"BLEU {seen.figures['bleu']:.2f}" if seen.figures else f"loss {seen.loss:.4f}"
         run.report.say(
-            f"{share:4.0%} of the trained weights: new text BLEU {seen.figures['bleu']:.2f}"
-            + (f", general text {bleu:.2f}" if general else "")
+            f"{share:4.0%} of the trained weights: new text {found}" + (f", general text {bleu:.2f}" if general else "")
         )
         if kept - bleu <= MAX_LOSS and seen.score("bleu") > score:
             best, score = share, seen.score("bleu")

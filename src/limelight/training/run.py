@@ -186,7 +186,7 @@ def _require_run_or_nothing(folder: Path) -> None:
 
 def check_resumable(config: RunConfig, folder: Path) -> None:
     """Check that a run can be resumed with a configuration: only bounds and similar settings may differ. A run without
-    any update yet is replaced.
+    any update and without a model is replaced.
 
     Raises `UserError` that lists every setting that differs from the existing run.
     """

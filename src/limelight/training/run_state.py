@@ -42,7 +42,7 @@ class Run:
     epoch: float = 1.0
     """Approximate number of updates per epoch."""
     pace: float = 0.0
-    """Seconds of an update: a moving average, in this process."""
+    """Seconds of an update: a moving average, by the clock of the first process."""
     began: float = 0.0
     """When training began, by the monotonic clock, as if it had never been interrupted."""
     group: Group = ALONE

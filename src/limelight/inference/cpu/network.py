@@ -37,7 +37,7 @@ MAX_TOKENS = 256
 
 KNOWN: set[type[nn.Module]] = {
     Transformer, Stack, Layer, SSRULayer, SSRU, Sublayer, MultiHeadAttention, Attend, ScaledDot, TokenEmbedding,
-    FeedForward, LearnedPositions, SinusoidalPositions, RotaryPositions, Dropout, nn.Identity, nn.ModuleList, nn.Linear,
+    FeedForward, LearnedPositions, SinusoidalPositions, RotaryPositions, Dropout, nn.ModuleList, nn.Linear,
     nn.LayerNorm, *ACTIVATIONS.values(),
 }  # fmt: skip
 """The modules that compiled loops compute. A subclass may compute anything else."""
@@ -129,14 +129,14 @@ def network_of(model: Transformer, precision: str) -> Network | None:
     embedding = model.decoder.embedding.weight
     if not (encoder and decoder and is_known and is_plain and embedding.dtype in (torch.float32, torch.int8)):
         return None
-    networks = [cast(FeedForward, layer.feed_forward) for layer in (*encoder, *decoder)]
-    activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
     heads = {(part.heads, part.head_size, part.value_size) for part in attentions}
-    if len(heads) > 1 or len(activations) > 1:
-        return None
     recurrent = isinstance(decoder[0], SSRULayer)
     final = embedding if model.output is None else cast(nn.Linear, model.output).weight
     try:
+        networks = [cast(FeedForward, layer.feed_forward) for layer in (*encoder, *decoder)]
+        activations = {list(ACTIVATIONS.values()).index(type(network.activation)) for network in networks}
+        if len(heads) > 1 or len(activations) > 1:
+            return None
         return Network(
             _side(model.encoder, MAX_TOKENS),
             _side(model.decoder, MAX_TOKENS),
@@ -149,7 +149,7 @@ def network_of(model: Transformer, precision: str) -> Network | None:
             pack([(_first_rows(final, model.output_size), model.output_bias)], precision),
             Sizes(*heads.pop(), activations.pop(), embedding.shape[1] if recurrent else 0),
         )
-    except ValueError:  # numpy's, for arrays of different shapes
+    except (AttributeError, ValueError):  # a plugin of other parts; numpy's, for arrays of different shapes
         return None
 
 

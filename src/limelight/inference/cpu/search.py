@@ -253,7 +253,7 @@ def search_for(
         np.zeros(sizes, np.int64), np.zeros(sizes, np.int64), np.zeros(sizes), np.zeros((len(chosen), n_best, 4)),
         np.zeros((len(chosen), 3), np.int64),
     )  # fmt: skip
-    past = shape.past(min(len(chosen), max(1, MAX_ROWS // width)), width, limit + 1, max(firsts))
+    past = shape.past(min(len(chosen), MAX_ROWS // width), width, limit + 1, max(firsts))
     searches = np.array([_settings(query, end) for query in chosen])
     search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, past, trellis)
     for row, number in enumerate(numbers):
@@ -285,8 +285,6 @@ def _answer(trellis: Trellis, query: Query) -> tuple[Path, ...] | None:
             and (path := _path(trellis, length, number, total)).ids not in known
         ):
             paths.append(path._replace(finished=False, sums=path.sums[:length]))
-    if not paths:
-        paths = [_path(trellis, length, 0, totals[0])._replace(finished=False)]
     return tuple(paths)
 
 

@@ -15,7 +15,6 @@ from limelight.models.recurrent.model import (
     Bridge,
     LuongDecoder,
     Recurrent,
-    RecurrentDecoder,
     RecurrentEncoder,
 )
 from limelight.tokens.tokenizer import END
@@ -48,10 +47,7 @@ def build_recurrent(
     bridge = Bridge(parts, layers=config.decoder_layers)
     readout = nn.Linear(hidden + context + (0 if is_luong else config.embedding), features)
     score = build_score(config.score, hidden, context, config.score_size or hidden) if attends else None
-    decoder: RecurrentDecoder
-    if is_luong:
-        decoder = LuongDecoder(cells, bridge, score=score, readout=readout, fed_size=fed)
-    else:
-        decoder = BahdanauDecoder(cells, bridge, score=score, readout=readout)
+    kind = LuongDecoder if is_luong else BahdanauDecoder
+    decoder = kind(cells, bridge, score=score, readout=readout, fed_size=fed if is_luong else 0)
     start = target_size - 1
     return Recurrent(encoder, decoder, embedding, output, dropout=config.dropout, start_id=start, end_id=END)

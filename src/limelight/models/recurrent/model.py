@@ -32,7 +32,7 @@ from limelight.layers.embedding import OutputProjection, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, SourceView
 from limelight.models.interface import Memory, Seq2Seq, State
-from limelight.models.recurrent.cells import CellStack, kind_of
+from limelight.models.recurrent.cells import CellStack
 from limelight.shapes import Bool, Float, Int
 
 
@@ -67,7 +67,6 @@ class RecurrentEncoder(nn.Module):
         self.embedding = embedding
         self.dropout = Dropout(dropout)
         self.directions = 2 if layers.bidirectional else 1
-        self.state_parts = kind_of(layers).state_parts
         self.layers, self.narrow = layers, narrow
 
     def forward(
@@ -89,7 +88,7 @@ class RecurrentEncoder(nn.Module):
         if self.narrow is not None:
             annotations = self.narrow(annotations)
         # (layers * directions, batch, hidden) -> the top layer's (batch, directions * hidden)
-        parts = final if self.state_parts > 1 else (final,)
+        parts = final if isinstance(final, tuple) else (final,)
         last = tuple(torch.cat(tuple(part[-self.directions :]), dim=-1) for part in parts)
         return RecurrentMemory(annotations, last, source_valid)
 

@@ -26,7 +26,7 @@ class Sublayer(nn.Module):
         super().__init__()
         self.norm_first = norm_first
         self.norm = norm
-        self.dropout = Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, inputs: Float[Tensor, "*rows model"], function: Callable[[Tensor], Tensor]

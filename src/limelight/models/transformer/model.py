@@ -58,7 +58,7 @@ class Stack(nn.Module):
         super().__init__()
         self.embedding, self.rotary = embedding, rotary
         self.positions: Any = positions
-        self.dropout = Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = Dropout(dropout)
         self.layers = nn.ModuleList(layers)
         self.norm = norm
 

@@ -79,13 +79,9 @@ class Progress:
     finished: str = ""
     """Why the run ended; empty if it has not."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for `progress.json`."""
-        return asdict(self)
-
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Progress":
-        """The inverse of `to_json`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
+        """The inverse of `asdict`. Raises `ValueError` or `TypeError` for missing, unknown or invalid values."""
         other = sorted(values.keys() ^ {field.name for field in fields(cls)})
         if other:
             raise ValueError(f"missing or unknown: {', '.join(other)}")
@@ -118,7 +114,7 @@ def save_checkpoint(
         with whole_folder(checkpoint) as partial:
             _save(partial / PARTS[0], weights)
             _save(partial / PARTS[1], moments)
-            (partial / PARTS[2]).write_text(json.dumps(progress.to_json(), indent=1), encoding="utf-8")
+            (partial / PARTS[2]).write_text(json.dumps(asdict(progress), indent=1), encoding="utf-8")
             sums = {name: sha256(partial / name) for name in PARTS}
             (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
     except (OSError, SafetensorError) as error:

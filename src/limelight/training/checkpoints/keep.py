@@ -108,7 +108,8 @@ def write_best(run: Run, notes: dict[str, str]) -> None:
 
 def _write_model(run: Run, folder: Path, notes: dict[str, str]) -> str:
     """Write the current weights as a model; returns its card."""
-    card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent_card(run.folder))
+    parent = parent_card(run.folder) if run.config.begin_with else ""  # not that of a former start
+    card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent)
     share_detector(run.folder, folder)  # before the weights: a model must not be there without it
     save_model(folder, run.model, run.tokenizers, run.config, notes=notes, card=card)
     return card

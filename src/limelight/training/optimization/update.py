@@ -71,7 +71,7 @@ def update(
     loss: LossFunction,
     clip_norm: float,
     interruptible: AbstractContextManager[object],
-    tokens: int | None = None,
+    tokens: int,
     loss_scale: float = 1.0,
     sums: GradientSum | None = None,
 ) -> Unread:
@@ -85,9 +85,6 @@ def update(
 
     Nothing waits for the device: a fused optimizer decides there whether the step is applied.
     """
-    if tokens is None:
-        batches = list(batches)
-        tokens = sum(batch.target_tokens for batch in batches)
     if sums is None:
         optimizer.zero_grad(set_to_none=True)
     losses = []

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import cast
 
 import numpy as np
 from torch import Tensor
@@ -19,12 +19,12 @@ from limelight.models.interface import Model, eval_mode, require_room
 from limelight.preparation.extend import extend_parent
 from limelight.preparation.hold_out import make_hold_out
 from limelight.preparation.kept import Say
-from limelight.preparation.pairs import cleaned, first_look
+from limelight.preparation.pairs import Prepared, cleaned, first_look
+from limelight.preparation.plain_text import PreparedText
 from limelight.preparation.replay import make_replay
 from limelight.registry import Registry, resolve
 from limelight.shapes import Float
 from limelight.text.pair import Pair
-from limelight.tokens import Tokenizers
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 from limelight.training.optimization.precision import autocast
 
@@ -114,13 +114,8 @@ def mean_loss(model: Model, batches: Iterable[Batch], precision: str) -> float:
     return total / tokens
 
 
-@runtime_checkable
-class Tokenized(Protocol):
-    """Prepared training text."""
-
-    @property
-    def tokenizers(self) -> Tokenizers:
-        """The tokenizers of the text."""
+Tokenized = Prepared | PreparedText
+"""Prepared training text."""
 
 
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
