@@ -12,7 +12,7 @@ translation, which were not in their training. Existing runs are used again.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -24,12 +24,12 @@ from limelight.config import Corpus, Direction, RunConfig, override
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.inspection import save
-from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.align import AttentionAligner, Links, WordPair
 from limelight.pipelines.load import load_translator
 from limelight.preparation.word_alignment import WordAligner, Words
 from limelight.recipes import find_recipe
 from limelight.storage.layout import bundled_models, find_model
+from limelight.storage.tables import AlignmentHead
 from limelight.text.words import words_and_signs
 from limelight.training.run import train
 
@@ -94,7 +94,7 @@ def main(
         found[path.stem] = rates
     names = list(dict.fromkeys(name for each in found.values() for name in each))
     rows = [(name, *(f"{each[name]:.3f}" for each in found.values())) for name in names]
-    heads = [each._asdict() for each in translator.alignment_heads]
+    heads = [asdict(each) for each in translator.alignment_heads]
     report(
         "alignment", "attention --text DATA", table(("alignment error rate", *found), rows), heads=heads, rates=found
     )
@@ -119,7 +119,7 @@ def _rates(
         own = AttentionAligner(aligner.model, aligner.towards, aligner.directions, heads)
         return alignment_error_rate(own.align(pairs, direction, symmetrize=symmetrize), gold)
 
-    single = [[AlignmentHead(each.layer, each.head, each.reads)] for each in aligner.heads]
+    single = [[each] for each in aligner.heads]
     return {
         "mean of all heads, when predicted": rate([], symmetrize=False),
         "mean of all heads, both directions": rate([], symmetrize=True),

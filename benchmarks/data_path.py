@@ -79,7 +79,7 @@ def measure(seconds: float) -> dict[str, float]:
     ):
         done, tokens, began, worked, spent, before = -WARM_UP, 0, 0.0, 0.0, 0.0, time.monotonic()
         while done <= 0 or spent < seconds:
-            share, _ = next(updates)
+            share = next(updates)
             if done == 0:
                 began, worked, spent = time.monotonic(), time.process_time(), 0.0
             for _ in share.batches(device, seed=1, step=done + WARM_UP):

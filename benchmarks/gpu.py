@@ -133,7 +133,7 @@ def training(size: str, device: torch.device, seconds: float, *, way: str, token
         return batch
 
     with closing(stream.plans(Position())) as plans, closing(shares(plans, 1, ALONE, device)) as updates:
-        fed = (batch for share, _ in updates for batch in share.batches(device, seed=1, step=0))
+        fed = (batch for share in updates for batch in share.batches(device, seed=1, step=0))
         batches = fed if way == "fed" else cycle(list(islice(fed, DIFFERENT)))
         for _ in range(DIFFERENT if way == "compiled" else WARM_UP):
             last = step(next(batches))

@@ -143,7 +143,7 @@ def read_batches(path: Path, size: Size) -> list[Batch]:
     """As many as the size measures."""
     padding = size.vocabulary - 1
     return [
-        make_batch(sources, targets, start=padding, end=0, source_padding=padding, target_padding=padding)
+        make_batch(sources, targets, start=padding, source_padding=padding, target_padding=padding)
         for sources, targets in json.loads(path.read_text(encoding="utf-8"))[: size.updates + WARM_UP]
     ]
 
@@ -260,7 +260,7 @@ def step_of_recipe(source: Path, target: Path, recipe: str, updates: int, *, kee
             [View(prepared.stores[0])], prepared.tokenizers,
             tokens=config.batching.tokens, seed=1, drawing=Drawing(config.tokens.sampling),
         )  # fmt: skip
-        batches = (plan.make() for plan, _ in stream.plans(Position()))
+        batches = (plan.make() for plan in stream.plans(Position()))
         for batch in islice(batches, 5):
             one_update(batch)
         begin, faults = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_minflt

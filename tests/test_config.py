@@ -190,7 +190,7 @@ def test_all_faults_are_named_at_once() -> None:
         (b"- 1\n- 2\n", "a configuration is a mapping of sections, this is a list"),
         (b"recipe: !!python/object/apply:os.system ['true']", r"x\.yaml: not valid YAML: line 1: tags such as"),
         (b"recipe: \xff", "cannot read the configuration"),
-        (b"recipe: " + b"x" * 100_000, "cannot read the configuration: 100,008 bytes, and at most 100,000"),
+        (b"recipe: " + b"x" * 1_000_000, "cannot read the configuration: 1,000,008 bytes, and at most 1,000,000"),
         (b"training: {seed: 0x" + b"f" * 1900 + b"}", r"training\.seed: .* less than or equal to 9223372036854775808"),
     ],
 )
@@ -199,6 +199,12 @@ def test_a_file_that_is_no_configuration_is_refused(tmp_path: Path, content: byt
     path.write_bytes(content)
     with pytest.raises(UserError, match=message):
         load_config(path)
+
+
+def test_a_configuration_that_could_not_be_read_again_is_refused() -> None:
+    many = [Corpus(files=(f"part-{number:05}.tsv",)) for number in range(8000)]
+    with pytest.raises(UserError, match="name fewer files"):
+        dump_config(RunConfig(data=DataConfig(train=tuple(many))))
 
 
 def test_a_file_full_of_faults_is_answered_shortly() -> None:

@@ -1,13 +1,19 @@
 """Corpora of two directions make a bad model without an error, so they are refused."""
 
+import random
+import time
+
 import pytest
 
 from limelight.config import (
     Corpus,
     DataConfig,
+    Direction,
     check_directions,
     directions_of,
     find_direction,
+    find_pivots,
+    fitting_directions,
     require_not_reversed,
     require_one_direction,
 )
@@ -136,3 +142,23 @@ def test_several_directions_name_the_languages_of_every_corpus() -> None:
         check_directions(data(ENGLISH_GERMAN, valid=(corpus("v.tsv", "de", "en"),)))
     with pytest.raises(UserError, match=r"c\.tsv: both sides have the language en"):
         check_directions(data(corpus("c.tsv", "en", "en"), both=True))
+
+
+def test_pivots_connect_what_no_direction_does() -> None:
+    draw = random.Random(5)
+    for _ in range(100):
+        pairs = [draw.sample(["en", "de", "fr", "pt-BR", "pt", "pt-PT"], 2) for _ in range(draw.randint(0, 9))]
+        directions = [Direction(*pair) for pair in pairs]
+        found = find_pivots(directions)
+        assert all(
+            {Direction(pair.source, by), Direction(by, pair.target)} <= {*directions} for pair, by in found.items()
+        )
+        assert not any(fitting_directions(directions, *pair) for pair in found)
+        reachable = {(one.source, two.target) for one in directions for two in directions if one.target == two.source}
+        missing = {pair for pair in reachable if not fitting_directions(directions, *pair)} - {*found}
+        assert all(source.split("-")[0] == target.split("-")[0] for source, target in missing)
+    languages = [f"{first}{second}" for first in "abcdefg" for second in "abcdefg"]
+    many = [Direction(one, two) for one in languages for two in languages if one != two]
+    began = time.process_time()
+    assert find_pivots(many) == {}
+    assert time.process_time() - began < 5  # a minute with each pair of directions

@@ -195,8 +195,9 @@ def test_a_folder_that_cannot_be_removed_is_named_in_full(tmp_path: Path, monkey
 
 def test_a_lock_of_a_file_or_a_folder_is_held_by_one(tmp_path: Path) -> None:
     fcntl = pytest.importorskip("fcntl")
+    (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path):
-        with locked(path, create=path != tmp_path):
+        with locked(path):
             handle = os.open(path, os.O_RDONLY)
             with pytest.raises(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

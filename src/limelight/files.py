@@ -41,13 +41,13 @@ def writing(path: Path, afterwards: str) -> Iterator[None]:
 
 
 @contextmanager
-def locked(path: Path, *, create: bool = False) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """A context that holds the lock of a file or folder, where these can be locked; other processes wait for it. It is
     released when the process ends."""
     if fcntl is None:
         yield
         return
-    handle = os.open(path, os.O_RDONLY | (os.O_CREAT if create else 0), 0o666)
+    handle = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system that cannot lock
             fcntl.flock(handle, fcntl.LOCK_EX)

@@ -12,10 +12,12 @@ from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tok
 
 from limelight.config import Direction
 from limelight.errors import UserError
+from limelight.evaluation.score import score_tokens
 from limelight.interop import import_model
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
+from limelight.text.pair import Pair
 from tests.interop.helpers import ENGLISH, GERMAN
 
 
@@ -96,6 +98,12 @@ def test_explanations_begin_with_the_language_too(folder: Path, tmp_path: Path) 
     document = explain(ours, Question(ENGLISH[0], "en", "de"))
     assert document["translation"]["text"] == own.text
     assert document["steps"][0]["chosen"]["text"] == own.tokens[0] == "<2de>"
+    target = [ours.tokenizers.target.reserved_id("<2de>"), *ours.tokenizers.target.encode("der Hund")]
+    given = explain(ours, Question(ENGLISH[0], "en", "de", target=target))
+    scored = score_tokens(ours, [Pair(ENGLISH[0], "der Hund", "", 1)], **languages)[0]
+    assert scored.log_probabilities == pytest.approx(
+        [step["chosen"]["log_probability"] for step in given["steps"][1:]], abs=1e-4
+    )
     for target in (None, "der Hund"):
         assert ours.attention(ENGLISH[0], target=target, **languages).read_pieces[1] == "<2de>"
 

@@ -83,14 +83,14 @@ def aligned(folder: Path, store: TokenStore, *, turned: bool = False) -> Alignme
 def taken(stream: Stream, count: int, position: Position = BEGINNING) -> list[tuple[Batch, Position]]:
     """Batches from a position on, each with the position after it."""
     with closing(stream.plans(position)) as plans:
-        return [(plan.make(), after) for plan, after in islice(plans, count)]
+        return [(plan.make(), plan.after) for plan in islice(plans, count)]
 
 
 def epoch_of(stream: Stream, number: int = 0) -> Iterator[Batch]:
     with closing(stream.plans(Position(number))) as plans:
-        for plan, after in plans:
+        for plan in plans:
             yield plan.make()
-            if after.epoch != number:
+            if plan.after.epoch != number:
                 return
 
 

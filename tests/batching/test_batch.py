@@ -9,7 +9,7 @@ from limelight.batching.batch import Batch, make_batch, make_blocks
 from limelight.batching.ragged import Ragged
 
 START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
-SPECIAL = {"start": START, "end": END, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
+SPECIAL = {"start": START, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
 
 rows = st.lists(st.integers(1, 27), max_size=7)
 

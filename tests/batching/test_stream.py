@@ -100,11 +100,11 @@ def test_a_seed_and_an_epoch_are_an_order(make: Make, seed: int, tmp_path: Path)
 def test_plans_tell_the_size_of_their_batches_and_an_epoch_their_number(make: Make, seed: int, tmp_path: Path) -> None:
     stream, count = make(tmp_path, seed), 0
     with closing(stream.plans(BEGINNING)) as plans:
-        for plan, after in plans:
+        for plan in plans:
             batch, count = plan.make(), count + 1
             assert plan.target_tokens == batch.target_tokens
             assert 0 <= plan.positions - batch.positions <= len(batch.target_out)  # of labels it is an estimate
-            if after.epoch:
+            if plan.after.epoch:
                 break
     if make not in (STREAMS["varied pairs"], labels):  # which is counted before rows are varied
         assert stream.batches_per_epoch() == pytest.approx(count, rel=0.3, abs=1)
@@ -134,7 +134,7 @@ def test_processes_take_turns_in_making_chunks(stores: list[TokenStore], size: i
 
     def seen(rank: int) -> list[tuple[Batch, Position]]:
         with closing(stream_of(stores, sampling=0.3).plans(BEGINNING, Turns(rank))) as plans:
-            return [(plan.make(), after) for plan, after in islice(plans, len(expected))]
+            return [(plan.make(), plan.after) for plan in islice(plans, len(expected))]
 
     with ThreadPoolExecutor(size) as processes:
         for found in processes.map(seen, range(size)):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from limelight.inspection import attention_map, rank_correlation
-from limelight.inspection.erasure import PairWithWords, erasures
+from limelight.inspection.erasure import TokenizedPair, erasures
 from limelight.pipelines.explain import Explanation, Question, explain, explained_page
 from tests.browser.conftest import SIZES
 from tests.browser.helpers import ON_STAGE, TEXT, rest, tokens, until, untrained
@@ -54,7 +54,7 @@ def test_influence_shows_what_is_lost_and_what_attention_explains(visit, size, a
     one = untrained()
     question = said(one)
     source = one.tokenizers.source.encode(TEXT)
-    rows = PairWithWords(source, question.target or (), [[each] for each in range(len(source))], len(source))
+    rows = TokenizedPair(source, question.target or (), [[each] for each in range(len(source))], (), (len(source), 0))
     seen = attention_map(one.model, one.tokenizers, TEXT, question.target or ()).average("cross")[:-1, :-1]
     page = visit("view=influence", size)
     until(page, "() => document.querySelectorAll('#view-influence .explains td').length > 0")

@@ -44,6 +44,7 @@ def test_the_paired_bootstrap_is_that_of_sacrebleu(tmp_path: Path) -> None:
     assert len(changes) == 10
     assert "B - A" in found.table()
     assert [each.p for each in compare(pairs, ("a", "b"), (one, one)).differences] == [1, 1]
+    assert [each.p for each in compare(pairs[:1], ("a", "b"), ([gold[1]], gold[:1])).differences] == [1, 1]  # no sample
     assert json.loads(found.to_json())["names"] == ["a", "b"]
 
 
@@ -51,7 +52,7 @@ def test_a_page_marks_the_words_of_one_translation_alone_and_takes_texts_as_text
     pair = Pair("<b>Hello</b>", "good day <to> you", "test.tsv", 1)
     page = comparison_page(compare([pair], ("<a>", "b"), (["good day <of> you"], ["good day <to> you"])))
     assert '<td>A</td><td dir="auto">good day <mark>&lt;of&gt;</mark> you</td>' in page
-    assert "<td>B</td><td>good day <mark>&lt;to&gt;</mark> you</td>" in page
+    assert '<td>B</td><td dir="auto">good day <mark>&lt;to&gt;</mark> you</td>' in page
     assert "&lt;b&gt;Hello" in page
     assert "A: <code>&lt;a&gt;</code>" in page
     assert "<script" not in page

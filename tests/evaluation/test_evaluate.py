@@ -1,6 +1,8 @@
+import json
 import platform
 from importlib import import_module
 
+import numpy as np
 import pytest
 import sacrebleu
 import torch
@@ -9,6 +11,8 @@ from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.evaluation import evaluate, perplexity, score_pairs
+from limelight.evaluation.evaluate import DirectionsEvaluation
+from limelight.evaluation.metrics import METRICS
 from limelight.evaluation.score import PairScore
 from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
@@ -124,6 +128,17 @@ def test_the_table_reads_well_without_a_terminal(seed):
     rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line}
     assert rows["6-10"][0] == "1"
     assert rows["16-20"] == ["0", "-", "-"], "an empty bucket is shown as empty"
+
+
+def test_metrics_of_several_directions_are_shown(monkeypatch):
+    monkeypatch.setitem(METRICS.parts, "half", lambda outputs, references: np.float32(0.5))
+    one = evaluate(Parrot(["a"] * 4), PAIRS, metrics=("half",))
+    found = DirectionsEvaluation({"a-b": one, "b-a": one})
+    assert json.loads(found.to_json())["mean"]["half"] == 0.5
+    heads, *rows = [line.split() for line in found.table().splitlines()[:4]]
+    assert heads[2:] == ["BLEU", "chrF2", "half", "perplexity"]
+    assert [row[0] for row in rows] == ["a-b", "b-a", "mean"]
+    assert {row[-2] for row in rows} == {"0.50"}
 
 
 def test_what_cannot_be_evaluated_is_named_before_any_work(seed):

@@ -10,7 +10,7 @@ import torch
 from limelight.config import DecodingConfig
 from limelight.errors import UserError
 from limelight.evaluation.heads import study_heads
-from limelight.inspection.erasure import PairWithWords, needed_words
+from limelight.inspection.erasure import TokenizedPair, needed_words
 from limelight.inspection.head_importance import Head
 from limelight.inspection.maps import attention_map
 from limelight.pipelines.translator import Translator
@@ -84,7 +84,7 @@ def test_roles_are_means_over_sentences(translator):
         if dots:
             signs.append(np.mean([sum(row[column] for column in dots) for row in own]))
         words = [[word] for word in seen.source_words[:-1]]
-        needed = needed_words(translator.model, PairWithWords(source, target, words, seen.source_words[-1]))
+        needed = needed_words(translator.model, TokenizedPair(source, target, words, (), (seen.source_words[-1], 0)))
         for found, shift in ((aligned, 0), (read, 1)):
             rows = [int(cross[row + shift, :-1].argmax()) in wanted for row, wanted in enumerate(needed) if wanted]
             found += [np.mean(rows)] if rows else []

@@ -63,7 +63,21 @@ def test_private_characters_stay(suffix: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["btn_open", "x1", "onClick", "img/a.png", "/usr/bin", "https://a.org", "a@b.org", "app.title", "#fff", "v2.0"],
+    [
+        "btn_open",
+        "x1",
+        "onClick",
+        "img/a.png",
+        "/usr/bin",
+        "https://a.org",
+        "a@b.org",
+        "app.title",
+        "#fff",
+        "v2.0",
+        ":year",
+        "%Y-%m-%d",
+        "%B %d, %Y",
+    ],
 )
 def test_an_identifier_is_counted(text: str) -> None:
     assert find_units(json.dumps([text]), ".json", Options()) == ([], [(1, text)])
@@ -159,3 +173,10 @@ def test_a_renamed_key_is_quoted_where_yaml_would_read_no_text() -> None:
 
 def test_the_locale_of_flutter_is_changed() -> None:
     assert '"@@locale": "de"' in translated('{"@@locale": "en", "a": "hello there"}', ".arb")
+
+
+def test_catalogs_of_angular_and_go() -> None:
+    text = '{"locale": "en-US", "translations": {"1": "hello there"}}'
+    assert translated(text, ".json") == '{"locale": "de", "translations": {"1": "HELLO THERE"}}'
+    assert texts('[{"id": "home", "translation": "home page"}]', ".json") == ["home page"]
+    assert texts("- id: home\n  translation: home page\n", ".yaml") == ["home page"]

@@ -6,15 +6,15 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats import read_lines, read_pairs
-from limelight.formats.opening import _BY_SUFFIX, BOTH_SIDES
+from limelight.formats.opening import BOTH_SIDES, DESCRIPTIONS
 
 
-@pytest.mark.parametrize("suffix", _BY_SUFFIX)
+@pytest.mark.parametrize("suffix", DESCRIPTIONS)
 def test_a_name_is_told_at_once(suffix: str, tmp_path: Path) -> None:
     for name in (f"memory{suffix}", f"memory{suffix.upper()}", f"memory{suffix}.gz"):
         path = tmp_path / name
         path.write_bytes(b"")
-        kind = _BY_SUFFIX[suffix]
+        kind = DESCRIPTIONS[suffix]
         for read in (read_lines, lambda file: read_pairs([file, file])):
             if suffix in BOTH_SIDES and read is not read_lines:
                 continue

@@ -111,5 +111,10 @@ def test_lines_of_a_text_area_stay() -> None:
     assert "ONE\n\nTWO" in translated("<textarea>one\n\ntwo</textarea>", ".html")
 
 
+def test_an_entity_of_thousands_of_digits_is_no_character() -> None:
+    text = f"<p title='a {'&#1' * 9}'>one &#{'1' * 5000}; two &amp; three</p>"
+    assert texts(text, ".html")[-1] == "one \ufffd two & three"
+
+
 def test_attributes_of_what_is_not_translated_stay() -> None:
     assert texts('<p class="notranslate" title="a name">a name</p><img translate="NO" alt="a corp">', ".html") == []

@@ -204,5 +204,27 @@ def test_lines_that_only_dialects_have_stay_lines(text: str) -> None:
     ]
 
 
-def test_metadata_of_hugo_is_not_translated() -> None:
-    assert texts('+++\ntitle = "My page"\n+++\n\nHello there.\n', ".md") == ["Hello there."]
+@pytest.mark.parametrize(
+    "front", ['+++\ntitle = "My page"\n+++\n', '{\n  "title": "My page"\n}\n', "---\ntitle: My page\n---\n"]
+)
+def test_metadata_is_not_translated(front: str) -> None:
+    assert texts(f"{front}\nHello there.\n", ".md") == texts(f"{front}<p>Hello there.</p>", ".html") == ["Hello there."]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{% highlight ruby %}\ndef one\n  two\nend\n\nputs three\n{% endhighlight %}",
+        '{{< highlight go "linenos" >}}\na b\n\nc d\n{{< /highlight >}}',
+        "> <div>\n> some text\n> and more\n> </div>",
+    ],
+)
+def test_blocks_of_other_programs_stay(code: str) -> None:
+    assert translated(f"one two\n\n{code}\n\nthree four\n", ".md") == f"ONE TWO\n\n{code}\n\nTHREE FOUR\n"
+
+
+def test_the_text_of_a_container_of_mkdocs_is_translated() -> None:
+    text = '!!! note "a title"\n\n    some text\n    and more\n\n    - a point\n\nafter it\n\n    no text\n'
+    assert texts(text, ".md")[-3:] == ["some text and more", "a point", "after it"]
+    assert translated(text, ".md").endswith("\n    SOME TEXT AND MORE\n\n    - A POINT\n\nAFTER IT\n\n    no text\n")
+    assert translated(text, ".md").startswith("!!! note ")

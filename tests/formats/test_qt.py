@@ -6,7 +6,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.formats.opening import refuse_to_translate
+from limelight.formats.registry import refuse_to_translate
 from tests.formats.files import qt, read, write
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.inspection.erasure import MIN_DROP, PairWithWords, erasures, needed_words, rank_correlation
+from limelight.inspection.erasure import MIN_DROP, TokenizedPair, erasures, needed_words, rank_correlation
 from tests.models.helpers import batch_of, every_model, exact_model, random_rows
 
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -15,7 +15,7 @@ def test_each_row_is_the_loss_without_one_word(seed, name, config):
     model = exact_model(config)
     (source, target) = random_rows((6, 4), 28)
     words = [[0], [0], [1], [1, 2], [], [3]]
-    found = erasures(model, PairWithWords(source, target, words, 5))
+    found = erasures(model, TokenizedPair(source, target, words, (), (5, 0)))
     assert found.shape == (5, 4)
 
     def log_probabilities(ids: list[int]) -> np.ndarray:
@@ -43,7 +43,7 @@ def test_the_correlation_of_ranks_is_kendalls_tau():
 def test_the_word_that_is_needed_most_has_the_largest_drop(seed):
     model = exact_model(MODELS[0][1])
     (source, target) = random_rows((6, 5), 28)
-    rows = PairWithWords(source, target, [[], [0], [0], [1], [2], [3]], 4)
+    rows = TokenizedPair(source, target, [[], [0], [0], [1], [2], [3]], (), (4, 0))
     drops = erasures(model, rows)
     found = needed_words(model, rows)
     assert len(found) == 6

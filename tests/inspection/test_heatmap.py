@@ -54,6 +54,8 @@ def test_labels_stay_text_in_svg(seed):
 def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
     attention = random_map(seed, cross=(3, 2))
     figure = draw(attention, grid=True)
+    alone = draw(random_map(seed, cross=(2, 1)), grid=True)
+    assert [axes.get_xlabel() for axes in alone.axes if axes.get_xlabel()] == ["layer 0, head 0", "layer 1, head 0"]
     panels = [axes for axes in figure.axes if axes.get_xlabel()]
     assert [axes.get_xlabel() for axes in panels] == [f"layer {l}, head {h}" for l in range(3) for h in range(2)]  # noqa: E741
     for number, axes in enumerate(panels):

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from limelight.inspection.erasure import TokenizedPair
 from limelight.inspection.word_alignment import (
-    AlignmentHead,
-    TokenizedPair,
     agreement_of_directions,
     agreement_with_erasure,
     best_sources,
     choose_heads,
     word_weights,
 )
+from limelight.storage.tables import AlignmentHead
 from tests.models.helpers import attention_of, batch_of, make_model, random_rows, recurrent, transformer
 
 WORDS = [[0], [0], [1], [], [2]], [[0], [1], [1], [1]]

@@ -16,8 +16,9 @@ import torch
 
 from limelight.config import Direction, directions_of
 from limelight.errors import UserError
-from limelight.interop import export_argos, export_ctranslate2, files, import_model
+from limelight.interop import ctranslate2_reader, export_argos, export_ctranslate2, files, import_model
 from limelight.interop.ctranslate2_reader import read_variables
+from limelight.interop.names import CTRANSLATE2
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.options import SEARCH_ONLY
 from limelight.storage.model import StoredModel, load_model
@@ -238,6 +239,17 @@ def test_what_our_models_lack_is_named_together(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(values))
     with pytest.raises(UserError, match=r"decoder/alibi=1.*layer_norm_epsilon={'a': 1} \(supported: 1e-05\)"):
         import_model(tmp_path, tmp_path / "out")
+
+
+def test_a_bias_of_zeros_may_be_left_out(there: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = ctranslate2_reader._in_our_forms
+
+    def without_bias(*given: Any) -> dict[str, Any]:
+        return {name: tensor for name, tensor in real(*given).items() if name != CTRANSLATE2.bias}
+
+    monkeypatch.setattr(ctranslate2_reader, "_in_our_forms", without_bias)
+    import_model(there, tmp_path / "out")
+    assert not load_model(tmp_path / "out").config.model.output_bias
 
 
 def test_a_folder_without_its_sentencepiece_model(there: Path, tmp_path: Path) -> None:

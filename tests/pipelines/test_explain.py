@@ -13,9 +13,8 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection import attention_map
 from limelight.inspection.contributions import contributions
-from limelight.inspection.erasure import PairWithWords, erasures
+from limelight.inspection.erasure import TokenizedPair, erasures
 from limelight.inspection.heads import with_heads
-from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
     Explanation,
@@ -25,6 +24,7 @@ from limelight.pipelines.explain import (
     explained_page,
 )
 from limelight.pipelines.translator import Translator
+from limelight.storage.tables import AlignmentHead
 from tests.inspection.fakes import LETTERS, Letters
 from tests.models.helpers import heads_kept, make_model, recurrent, transformer
 
@@ -135,7 +135,7 @@ def test_measures_are_those_of_inspection():
     source, keep = LETTERS.source.encode(TEXT), {"decoder.0.cross": torch.tensor([1.0, 0, 1])}
     words = [[word] for word in LETTERS.source.word_of(source)]
     with heads_kept(one.model, keep):
-        drops = erasures(one.model, PairWithWords(source, (5, 6, 7), words, len(words)))
+        drops = erasures(one.model, TokenizedPair(source, (5, 6, 7), words, (), (len(words), 0)))
     np.testing.assert_allclose(array(found["erasure"]), drops.T, atol=1e-5)
     for kind, expected in contributions(with_heads(one.model, keep), source, (5, 6, 7)).items():
         np.testing.assert_allclose(array(found["contributions"][kind]["norms"]), expected.norms, atol=1e-5)
@@ -169,7 +169,7 @@ def test_what_is_asked_for_later_is_the_same():
 
 def test_a_service_answers_the_fields_of_a_request():
     one, options = translator(), {"source_lang": "", "target_lang": "", "off": {"decoder.0.cross": [1]}}
-    ids = answer("explain", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
+    ids = answer("document", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
     asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
     question = Question(TEXT, target=ids, off=options["off"])
     assert answer("head_weights", one, TEXT, asked) == Explanation(one, question).head_weights("cross", 0, 2)

@@ -87,6 +87,9 @@ def test_a_resumed_run_keeps_its_held_out_text(pairs: Sides, tmp_path: Path) -> 
     for again in (config, load_config(run / "config.yaml")):
         assert train(with_training(again, max_steps=2), run, quiet=True).step == 2
     assert {path.name: path.read_bytes() for path in (run / "held-out").iterdir()} == before
+    new = load_config(run / "config.yaml")  # as `limelight train --config RUN/config.yaml --out NEW`
+    train(new, tmp_path / "new", quiet=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "new/held-out").iterdir()} == before
     with pytest.raises(UserError, match=r"data\.hold_out is 20 there, 10 here"):
         train(config.model_copy(update={"data": config.data.model_copy(update={"hold_out": 10})}), run, quiet=True)
 

@@ -71,7 +71,7 @@ def test_what_cannot_be_told_is_not_said(seed: int) -> None:
     pairs = invented_pairs(100, seed)
     wrong = [(one, other) for (one, _), (_, other) in zip(pairs, pairs[::-1], strict=True)]
     names = [(f"word{number}", f"wort{2 * number}") for number in range(500)]
-    assert checked(wrong) == checked([]) == checked(names) == SideCheck()
+    assert checked(wrong) == checked([]) == checked(names) == SideCheck([], [])
 
 
 def test_a_declared_language_is_compared_with_the_whole_side() -> None:

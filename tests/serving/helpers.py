@@ -23,6 +23,7 @@ from limelight.child import Inbox
 from limelight.config import DecodingConfig, Direction, TransformerConfig
 from limelight.errors import RunError, UserError
 from limelight.models.families import build_model
+from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.serving.app import build_app
 from limelight.serving.catalog import Catalog, Model
@@ -32,9 +33,11 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import SILENT, Loading, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.openapi import APIS
+from limelight.serving.origin import Origins
 from limelight.serving.pool import NewLink, Pool
 from limelight.serving.server import end_engines, listen, web_server
 from limelight.serving.service import Service
+from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.worker import description, load_engine
 from limelight.tokens import Tokenizer, Tokenizers, train_tokenizer
 from tests.decoding.fakes import TableModel, characters
@@ -113,7 +116,7 @@ def loader(one: Translator | Loading) -> NewLink:
 def engine_of(one: Translator, send: ReportCallback) -> Engine:
     """An engine that has reported that it is there."""
     send(Report(0, "loaded", description(one)))
-    return TranslationEngine(one, send)
+    return TranslationEngine(one, send, Snapshots("none"))
 
 
 class ThreadLink:
@@ -257,9 +260,10 @@ def running(
         catalog = Catalog([Model(name, Pool(start(one), engines, limits, log)) for name, one in models.items()])
         for model in catalog.models:
             model.pool.start()
-        service = Service(catalog, limits, keys=keys, log=log)
+        known, origins = keys or Keys([]), Origins(pages=cors)
+        service = Service(catalog, limits, log, known, keys is not None, origins, Glossaries(), Memories(limits))
         listening = listen("127.0.0.1", 0)
-        server = web_server(service, build_app(service, APIS, cors), proxies=proxies)
+        server = web_server(service, build_app(service, APIS), proxies=proxies)
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:
             await asyncio.sleep(0.005)

@@ -11,6 +11,7 @@ from pydantic_core import from_json, to_json
 
 from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
+from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.serving.engine import Engine, TranslationEngine, TranslationLane
 from limelight.serving.links import PING, Report, Task
@@ -55,7 +56,7 @@ def worked(one: Translator, tasks: Sequence[Task], **more: Any) -> list[Report]:
         if sum(each.kind not in ("partial", "sentences") for each in reports) == expected:
             inbox.put(({"task": None}, b""))
 
-    TranslationEngine(one, send, **more).run(inbox)
+    TranslationEngine(one, send, Snapshots("none"), **more).run(inbox)
     for report in reversed(reports):
         if report.kind == "sentences":
             [done] = [each for each in reports if (each.id, each.kind) == (report.id, "done")]
@@ -119,7 +120,7 @@ def test_a_fault_in_the_thread_of_long_tasks_ends_the_engine(monkeypatch: pytest
     monkeypatch.setattr(TranslationLane, "step", step)
     inbox.put(({"task": Task(0, PING)}, b""))
     with pytest.raises(ZeroDivisionError):
-        TranslationEngine(translator(table(1)), heard).run(inbox)
+        TranslationEngine(translator(table(1)), heard, Snapshots("none")).run(inbox)
     assert [report.kind for report in reports] == ["pong"]
 
 
@@ -142,7 +143,7 @@ def test_a_canceled_explanation_that_waits_is_not_made(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("limelight.serving.engine.answer", answer)
     monkeypatch.setattr(TranslationLane, "done", lambda *given: gate.set() or Engine.done(*given))
-    tasks = [Task(number, "explain", [f"text {number}"]) for number in (1, 2, 3)]
+    tasks = [Task(number, "document", [f"text {number}"]) for number in (1, 2, 3)]
     worked(translator(table(1)), [*tasks, Task(2, "cancel"), Task(4, "detect", ["dab"])])
     assert begun == ["text 1", "text 3"]
 
@@ -174,7 +175,7 @@ def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
         Task(3, "sing", ["a"]),
         Task(4, "translate", ["a"], {"surprise": 1}),
         Task(5, "translate", ["<b>a"], {"tags": ["xml", [], [], [], True]}),
-        Task(6, "explain", [" "], {"source_lang": "en", "target_lang": "de"}),
+        Task(6, "document", [" "], {"source_lang": "en", "target_lang": "de"}),
     ]
     good = [Task(10 + number, "translate", [text]) for number, text in enumerate(TEXTS)]
     found = {report.id: report for report in worked(one, [*wrong, *good])}

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 from contextlib import suppress
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 
 from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key
+from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
 from limelight.serving.refusal import Refusal
 from limelight.serving.server import Plan, run_service
@@ -102,6 +104,15 @@ def test_the_file_keeps_its_permissions_and_a_link_leads_to_it(tmp_path: Path) -
     assert [each.name for each in path.parent.iterdir()] == ["keys.json"]
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root changes owners")
+def test_the_file_keeps_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "folder that is made" / "keys.json"
+    add_key(path, "alice")
+    os.chown(path, 1234, 1234)
+    revoke_key(path, "alice")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1234)
+
+
 def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     for number in range(8):
@@ -165,8 +176,9 @@ def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path,
         path.write_text(content)
         with pytest.raises(UserError):
             read_keys(path)
+    plan = Plan({}, Limits(), "127.0.0.1", 0, 1, path, None, None, (), (), "", 0.0)
     with pytest.raises(UserError, match=r"keys\.json"):
-        asyncio.run(run_service(Plan({}, port=0, keys=path), Log(StringIO())))
+        asyncio.run(run_service(plan, Log(StringIO())))
 
 
 def test_a_request_without_room_costs_a_key_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from limelight.child import Inbox
 from limelight.errors import UserError
+from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.serving import worker
 from limelight.serving.engine import Engine, TranslationEngine
@@ -100,7 +101,7 @@ class Writing(TranslationEngine):
 
 def other(kind: type[TranslationEngine], one: Translator, use: str = "translate") -> NewLink:
     def make(send: ReportCallback) -> Engine:
-        worker = kind(one, send)
+        worker = kind(one, send, Snapshots("none"))
         directions = [list(each) for each in one.directions] if use == "translate" else []
         send(Report(0, "loaded", {"use": use, "directions": directions, "decoding": {}}))
         return worker

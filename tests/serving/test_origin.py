@@ -58,11 +58,11 @@ def test_with_keys_any_name_will_do() -> None:
     [
         ("", True), ("localhost:8000", True), ("a.localhost", True), ("127.0.0.1", True), ("[::1]:8000", True),
         ("192.168.1.5:8000", True), ("Box.example.", True), ("other.example", False), ("127.0.0.1.evil.example", False),
-        ("[evil", False),
+        ("[evil", False), ("port.example:8080", True), ("port.example:80", False),
     ],
 )  # fmt: skip
 def test_names_of_a_service(host: str, good: bool) -> None:
-    origins = Origins(("box.example", "127.0.0.1"))
+    origins = Origins(("box.example", "127.0.0.1", "port.example:8080"))
     if good:
         origins.require("GET", {"host": host})
     else:

@@ -36,6 +36,7 @@ def test_formats_that_can_be_imported(tmp_path: Path) -> None:
     write(tmp_path, "hf/model.safetensors", b"")
     write(tmp_path, "argos/metadata.json", b"{}")
     write(tmp_path, "argos/model/model.bin", CTRANSLATE2)
+    zipped(tmp_path / "marian.npz", "special:model.yml.npy").rename(write(tmp_path, "marian/model.npz", b""))
     archive = zipped(tmp_path / "any.name", "x/metadata.json", "x/model/model.bin")
     for path, format_ in (
         (tmp_path / "ct2", "CTranslate2"),
@@ -43,6 +44,7 @@ def test_formats_that_can_be_imported(tmp_path: Path) -> None:
         (tmp_path / "hf", "transformers"),
         (tmp_path / "argos", "Argos"),
         (archive, "Argos"),
+        (tmp_path / "marian", "Marian"),
     ):
         found = recognize(path)
         assert found is not None
@@ -55,9 +57,21 @@ def test_a_known_format_without_a_reader_is_named_with_the_formats_that_have_one
     write(tmp_path, "a/a.onnx", b"x")
     with pytest.raises(UserError, match=r"this is a model for ONNX, .*`limelight import` reads Argos packages"):
         find_model(tmp_path / "a")
+    write(tmp_path, "c/best.ckpt", b"x")
+    zipped(tmp_path / "c/checkpoint_best.pt", "archive/data.pkl")
+    for name in ("c", "c/checkpoint_best.pt"):
+        with pytest.raises(UserError, match="this is a model for PyTorch"):
+            find_model(tmp_path / name)
     write(tmp_path, "b/cut.argosmodel", b"PK\3\4" + b"x" * 99)
     with pytest.raises(UserError, match=r"cut.argosmodel: a damaged zip archive"):
         recognize(tmp_path / "b" / "cut.argosmodel")
+
+
+def test_several_models_of_a_training_by_marian_are_named(tmp_path: Path) -> None:
+    for name in ("model.npz", "model.npz.best-bleu.npz"):
+        zipped(tmp_path / name, "special:model.yml.npy")
+    with pytest.raises(UserError, match=r"several Marian models: name one of model.npz, model.npz.best-bleu.npz"):
+        recognize(tmp_path)
 
 
 def test_nothing_else_is_taken_for_a_model(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import torch
 from limelight.errors import UserError
 from limelight.inspection.head_roles import TEXTS
 from limelight.storage.tables import (
+    AlignmentHead,
     Confidence,
-    Head,
     Heads,
     Logistic,
     Role,
@@ -26,7 +26,7 @@ from limelight.storage.tables import (
 from limelight.storage.weights import save_weights
 from limelight.text.detection import BUCKETS, learn_detector
 
-HEADS = Heads(heads=[Head(0, 2, True), Head(1, 3, False)])
+HEADS = Heads(heads=[AlignmentHead(0, 2, True), AlignmentHead(1, 3, False)])
 COUNTS = {"encoder.0.self": 2, "decoder.0.cross": 1}
 ROLES = Roles(
     sentences=7,

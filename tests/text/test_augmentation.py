@@ -64,7 +64,7 @@ def test_a_rate_of_0_draws_nothing_for_later_augmentations() -> None:
 def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages() -> None:
     pairs = [Sides(f"a{n}.", f"b{n}.") for n in range(4)]
     languages = [EN_DE, Languages("en", "fr"), EN_DE, EN_DE]
-    for (source, target), *_ in augment(pairs, languages, {"join": 1.0}, 1):
+    for (source, target), *_ in augment(pairs, languages, {"join": 1.0}, 1, lambda _: ALIGNMENT):
         places = re.findall(r"a(\d)\.", source)
         assert places == re.findall(r"b(\d)\.", target)
         assert len({languages[int(place)] for place in places}) == 1
@@ -91,7 +91,7 @@ def test_an_aligned_word_is_written_in_capitals_on_both_sides() -> None:
 
 def test_shared_numbers_become_placeholders_in_the_order_of_the_source() -> None:
     pair = Sides("In 1990 he had 12 dogs and 3 cats.", "1990 hatte er 3 Katzen und 12 Hunde.")
-    [found] = augment([pair], [EN_DE], {"figures": 1.0}, 1)
+    [found] = augment([pair], [EN_DE], {"figures": 1.0}, 1, lambda _: ALIGNMENT)
     first = PLACEHOLDER.findall(found.pair.source)
     assert found.is_marked
     assert [mark_number(mark) - mark_number(first[0]) for mark in first] == [0, 1, 2]
@@ -153,11 +153,6 @@ def test_links_follow_their_sentences_when_pairs_are_joined() -> None:
     assert joined > 190
 
 
-def test_marks_without_alignments_are_refused() -> None:
-    with pytest.raises(ValueError, match="placeholders, terms, emphasis need word alignments, and there are none"):
-        augment([PAIR], [EN_DE], {"terms": 1.0}, seed=1)
-
-
 def test_private_use_characters_of_a_corpus_stay_text() -> None:
     """No mark is put beside them, so that none of them is taken for one."""
     pair = Sides(f"A{placeholder(3)} b", f"C{placeholder(3)} d")
@@ -165,16 +160,18 @@ def test_private_use_characters_of_a_corpus_stay_text() -> None:
     rates = {"placeholders": 1.0, "terms": 1.0, "formality": 1.0}
     assert augment([pair], [EN_DE], rates, 1, lambda _: alignment) == [Augmented(pair)]
     own = Sides(f"A{placeholder(3)} b", "C du")
-    assert augment([own], [EN_DE], {"formality": 1.0}, 1) == [Augmented(own)]
+    assert augment([own], [EN_DE], {"formality": 1.0}, 1, lambda _: alignment) == [Augmented(own)]
     assert not Augmented(pair).is_marked
 
 
 def test_a_source_is_tagged_with_the_form_of_address_of_its_target() -> None:
     pairs = [Sides("Are you there?", target) for target in ("Bist du da?", "Sind Sie da?", "Ist er da?")]
-    found = augment(pairs, [EN_DE] * 3, {"formality": 1.0}, seed=1)
+    found = augment(pairs, [EN_DE] * 3, {"formality": 1.0}, 1, lambda _: ALIGNMENT)
     assert [each.pair.source for each in found] == [
         f"{FORMALITY_MARKS['informal']}Are you there?", f"{FORMALITY_MARKS['formal']}Are you there?", "Are you there?"
     ]  # fmt: skip
     assert [each.pair.target for each in found] == [pair.target for pair in pairs]
     assert [each.is_marked for each in found] == [True, True, False]
-    assert augment(pairs[:1], [Languages("en", "sv")], {"formality": 1.0}, seed=1) == [Augmented(pairs[0])]
+    assert augment(pairs[:1], [Languages("en", "sv")], {"formality": 1.0}, 1, lambda _: ALIGNMENT) == [
+        Augmented(pairs[0])
+    ]

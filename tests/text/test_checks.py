@@ -96,9 +96,16 @@ def test_loops_are_what_counting_finds() -> None:
         ("[the page](https://example.org/b?c=1)", "https://example.org/b?c=1"),
         ("https://example.org/a[1]=2&b[]=3, then", "https://example.org/a[1]=2&b[]=3"),
         ("[example.org/a]", "example.org/a"),
+        ("请访问https://example.com了解详情", "https://example.com"),
+        ("https://example.com을 보세요", "https://example.com"),
+        ("邮箱是foo@bar.com请联系我", "foo@bar.com"),
+        ("https://example.com/路径。谢谢", "https://example.com/路径"),
+        ("https://example.com، then", "https://example.com"),
+        ("See https://de.wikipedia.org/wiki/Käse…", "https://de.wikipedia.org/wiki/Käse"),
+        ("info@müller.de", "info@müller.de"),
     ],
 )
-def test_an_address_ends_at_the_bracket_of_markup(text: str, address: str) -> None:
+def test_an_address_ends_where_markup_or_text_begins(text: str, address: str) -> None:
     assert find_addresses(text) == [address]
 
 
@@ -108,6 +115,8 @@ def test_an_address_ends_at_the_bracket_of_markup(text: str, address: str) -> No
         ("Our grandparents live here.", "हमारे दादा-दादी यहाँ रहते हैं।"),
         ("A trillion is 1,000,000,000,000.", "Eine Billion ist 1000000000000."),
         ("Hahahahahahahahaha, how good", "Jajajajajajajajaja, qué bueno"),
+        ("哈哈哈哈哈哈哈哈", "Hahahahahahahahaha"),
+        ("1000000000000 m", "1.000.000.000.000 m"),
     ],
 )
 def test_what_the_source_has_is_no_loop(source: str, output: str) -> None:
@@ -116,3 +125,4 @@ def test_what_the_source_has_is_no_loop(source: str, output: str) -> None:
 
 def test_addresses_have_no_capitals() -> None:
     assert in_capitals("Siehe www.example.org/Path für mehr") == "SIEHE www.example.org/Path FÜR MEHR"
+    assert in_capitals("{name} ist da: %s", "{name} IS THERE: %s") == "{name} IST DA: %s"

@@ -89,6 +89,8 @@ def test_forms_of_a_term_count_as_used(target: str, text: str, used: bool) -> No
         ("a.tsv", "lamp\tLeuchte\n\ndog\tHund", [("lamp", "Leuchte"), ("dog", "Hund")]),
         ("a.csv", "source,target\nlamp,Leuchte\n\"a, b\",c", [("lamp", "Leuchte"), ("a, b", "c")]),
         ("a.csv", "de;note;en\nLeuchte;x;lamp", [("lamp", "Leuchte")]),
+        ("a.csv", "English,German\nlamp,Leuchte", [("lamp", "Leuchte")]),
+        ("a.tsv", "de-DE\ten-US\nLeuchte\tlamp", [("lamp", "Leuchte")]),
     ],
 )  # fmt: skip
 def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, str]]) -> None:
@@ -157,6 +159,20 @@ def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> Non
     assert (
         without_added_sentences("- Das Haus ist alt. Gebäude.", "- It is old.", ("en", "de")) == "- Das Haus ist alt."
     )
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "found"),
+    [
+        ("C++", "Vitamin C, C++ code", ["C++"]),
+        (".NET", "NET and .NET", [".NET"]),
+        ("taux d'intérêt", "le taux d’intérêt monte", ["taux d’intérêt"]),
+        ("R&D", "R & D, our R&D", ["R & D", "R&D"]),
+        ("TCP/IP", "TCP IP", []),
+    ],
+)
+def test_signs_belong_to_a_term(term: str, text: str, found: list[str]) -> None:
+    assert [text[match.begin : match.end] for match in Glossary([Term(term, "x")]).find(text)] == found
 
 
 @pytest.mark.parametrize(("term", "text"), [("ນ້ຳ", "ນ້ຳ"), ("Müller", "Mu\u0308ller"), ("Mu\u0308ller", "Müller")])

@@ -31,6 +31,13 @@ def test_what_is_carried(text: str, expected: list[str]) -> None:
     assert carried(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "language"), [("Es dzīvoju Rīgā", "lv"), ("Mən evə", "az"), ("dŵr", "cy"), ("İyi İstanbul", "tr")]
+)
+def test_letters_of_a_language_are_not_carried(text: str, language: str) -> None:
+    assert find_spans(text, [unheld(str.isprintable, (language, "en"))]) == []
+
+
 LETTERS = "天気今日猫ねこ이다क्याहाँهلنعمฉัน"
 PUNCTUATION = "。、，！？；：「」『』（）【】《》〈〉…—।؟،؛ \u3000"
 
@@ -52,6 +59,7 @@ def test_punctuation_of_other_scripts_is_left_to_the_model(text: str) -> None:
         ("Es regnet, und „sie“ kommt – ja!", 'It rains, and "she" comes, yes!', ()),
         ("如果明天下雨，我们就不去。", "If it rains tomorrow, we will not go.", ()),
         ("© ＋ x", "© + x", ()),
+        ("好的～", "Okay", ()),
     ],
 )
 def test_symbols_are_compared(source: str, output: str, changed: tuple[str, ...]) -> None:

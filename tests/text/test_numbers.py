@@ -75,6 +75,8 @@ SAME = [
     ("on May 3, 1987", "3 maja 1987", "en", "pl"),
     ("1½ cups", "1,5 Tassen", "en", "de"),
     ("3万人", "30,000 people", "zh", "en"),
+    ("2 million people", "200万人", "en", "zh"),
+    ("In March 15 people died.", "Im März starben 15 Menschen.", "en", "de"),
     ("१२ दिन", "12 days", "hi", "en"),
     ("٣٫٥", "3.5", "ar", "en"),
     ("version 3.12, A4, 192.168.0.1", "Version 3.12, A4, 192.168.0.1", "en", "de"),
@@ -110,6 +112,21 @@ def test_only_numbers_with_separators_are_carried_at_first() -> None:
     assert found == ["1.299,50\u00a0$", "10,5 kg", "1.2.3", "½", "-5 °C"]
     every = [text for *_, text in carried_numbers(text, "en", "de", every=True)]
     assert every == ["2024", "1.299,50\u00a0$", "3", "10,5 kg", "A4", "1.2.3", "19:05", "3. Mai 2024", "½", "-5 °C"]
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "target", "carried"),
+    [
+        ("2 500 mg tablets", "en", "de", ["2 500 mg"]),  # maybe two numbers
+        ("2 500,5", "fr", "en", ["2,500.5"]),
+        ("at 5:30 pm", "en", "zh", ["17:30"]),
+        ("May 3, 2024", "en", "zh", []),  # whose months are not known
+        ("2.5 kg, 2.5", "en", "ru", ["2,5"]),  # the model writes a unit in another script
+        ("٣٫٥", "ar", "en", ["3.5"]),
+    ],
+)
+def test_what_another_language_has_instead(text: str, source: str, target: str, carried: list[str]) -> None:
+    assert [text for *_, text in carried_numbers(text, source, target, every=True)] == carried
 
 
 def test_a_language_without_a_notation_keeps_numbers_as_they_are() -> None:

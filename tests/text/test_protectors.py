@@ -46,10 +46,10 @@ CASES = {
     "escapes": ([r"\n", r"\u00a0", r"\x41", r"\\", r"\alpha"], ["a/b", "x\\", r"don\'t"]),
     "math": (["$x^2$", "$x$", r"\(x\)", "$$x + y$$"], ["$5 and $6", "5$ or 6$.", "US$ and A$", "${a}</b> = ${b}"]),
     "names": (
-        ["$name", "%1", "$a->b", "%PATH%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "[[name]]", "[X12X]", "@:a.b",
-         ":smile:", "`x y`", ":ref:`x`", "--dry-run", "--x=1", "a.b()", "t('x')", '$(dirname "$(pwd)")'],
-        ["price $5", "%5 of it", "US$(5)", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1", "no. 5:30", "a_b",
-         "[1]", "it -- is", "@me", ":-)", "and/or", "he (she)", "'tis", "No!! Stop!!"],
+        ["$name", "$a->b", "%PATH%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "[[name]]", "[X12X]", "@:a.b",
+         "%1", ":smile:", "`x y`", ":ref:`x`", "--dry-run", "--x=1", "a.b()", "t('x')", '$(dirname "$(pwd)")'],
+        ["price $5", "%5 of it", "US$(5)", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1",
+         "no. 5:30", "a_b", "[1]", "it -- is", "@me", ":-)", "and/or", "he (she)", "'tis", "No!! Stop!!"],
     ),
     "paths": (
         ["/usr/bin", "~/file.txt", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt"],

@@ -48,6 +48,7 @@ def test_nothing_is_lost(text: str, language: str) -> None:
         ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
         ("Im 19. Jahrhundert war hier Wald. Er ist fort.", "de", ["Im 19. Jahrhundert war hier Wald.", "Er ist fort."]),
         ("Im XIX. und im 20. Jahrhundert.", "de", ["Im XIX. und im 20. Jahrhundert."]),
+        ("3. Oktober 2024\n1. Eier", "de", ["3. Oktober 2024", "Eier"]),
         ("Das Treffen ist um 5. Danach gehen wir.", "de", ["Das Treffen ist um 5.", "Danach gehen wir."]),
         ("Er ist 19. Julia ist 20. Sie ist 21.", "de", ["Er ist 19.", "Julia ist 20.", "Sie ist 21."]),
         (
@@ -110,6 +111,8 @@ def test_sentences_are_joined_as_the_script_of_the_translation_wants() -> None:
     assert parts[0].join(parts[1].texts) == english
     assert parts[1].join(parts[0].texts) == chinese
     assert [each.join(each.texts) for each in parts] == [chinese, english]
+    assert split_sentences("他说：“你好。”她走了。", "zh").join(['"Hello."', "She left."]) == '"Hello." She left.'
+    assert split_sentences("你好!再见!", "zh").join(["Hi!", "Bye!"]) == "Hi! Bye!"
 
 
 def test_no_break_spaces_come_back_between_the_same_words() -> None:

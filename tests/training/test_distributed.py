@@ -19,7 +19,7 @@ from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.signals import Stopped
 from limelight.storage.weights import read_weights
-from limelight.training.distributed import Group
+from limelight.training.distributed import Group, joined_group
 from limelight.training.run import train
 from tests.forked import PROCESSES
 from tests.training.helpers import checkpoints_of, go, log_of, tiny_run, with_training
@@ -178,16 +178,25 @@ def test_a_mistake_is_the_first_process_s_to_tell(tmp_path: Path) -> None:
 
 
 def test_each_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # as Slurm's --gpus-per-task=1 shows them
-    assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 0)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
-    assert Group(5, 8, local_rank=1).device(torch.device("cuda")) == torch.device("cuda", 1)
-    assert Group(5, 8, local_rank=1).device(torch.device("cuda", 3)) == torch.device("cuda", 3)
-    assert Group(5, 8, local_rank=1).device(torch.device("cpu")) == torch.device("cpu")
+    chosen: list[int] = []
+    for name, value in {"WORLD_SIZE": "8", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr("torch.distributed.init_process_group", lambda *_, **__: 1 / 0)
+    for count in (1, 4):  # one is what Slurm's --gpus-per-task=1 shows
+        monkeypatch.setattr(torch.cuda, "device_count", lambda count=count: count)
+        with pytest.raises(ZeroDivisionError), joined_group():
+            pass
+    assert chosen == [0, 1]
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
+    assert Group(5, 8).device(torch.device("cuda")) == torch.device("cuda", 1)
+    assert Group(5, 8).device(torch.device("cuda", 3)) == torch.device("cuda", 3)
+    assert Group(5, 8).device(torch.device("cpu")) == torch.device("cpu")
 
 
 def test_short_updates_exchange_time_and_signals_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torch.distributed.all_reduce", lambda numbers: None)
+    monkeypatch.setattr("torch.distributed.all_gather_object", lambda said, own: None)
     short, long = Group(0, 2), Group(0, 2)
     assert [short.agree(1.0, 0.05, 0) is None for _ in range(6)] == [False, True, True, True, True, False]
     assert [long.agree(1.0, 0.3, 15) for _ in range(3)] == [(1.0, 0.3, 15)] * 3

@@ -1,5 +1,6 @@
 """Snapshots, the best model, and the choice at the end of a run."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -162,11 +163,11 @@ def test_the_last_weights_count_without_a_trace_in_what_follows(run: Run, looks:
     save_if_best(run, loss(3.0), "x")
     run.progress.best_score, run.progress.without_gain = -3.0, 4
     move_on(run)
-    before = run.progress.to_json()
+    before = asdict(run.progress)
     looks += [loss(2.0), loss(1.0)]
     finish_model(run)
     assert run.report.final_models == [("update 2", True), ("the average of updates 1, 2", True)]
-    assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == run.progress.to_json()
+    assert {**before, "model_score": -1.0, "seconds": run.progress.seconds} == asdict(run.progress)
 
 
 def test_the_mean_of_each_tensor(seed: int, tmp_path: Path) -> None:

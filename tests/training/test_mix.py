@@ -98,6 +98,17 @@ def test_a_start_again_has_the_bounds_of_the_first(parent: Path, tmp_path: Path)
     assert plan_replay(config, tmp_path / "run").training == first.training
 
 
+def test_only_text_without_a_tag_is_held_out_and_as_much_as_each_direction_has(parent: Path, tmp_path: Path) -> None:
+    config = tuned(parent, tmp_path, count=170)
+    (new,) = config.data.train
+    turned = Corpus(files=(write_pairs(tmp_path / "few.tsv", 320, first=5000),), source="de", target="en")
+    for others, held_out in (([turned], 10), ([new.model_copy(update={"tag": "bt"})], 10), ([], 10)):
+        data = config.data.model_copy(update={"train": (new, *others)})
+        assert plan_replay(config.model_copy(update={"data": data}), tmp_path / "run").data.hold_out == held_out
+    back = config.data.model_copy(update={"train": (new.model_copy(update={"tag": "bt"}),)})
+    assert plan_replay(config.model_copy(update={"data": back}), tmp_path / "run").data.hold_out == 0
+
+
 class Fixed:
     """Validations with given figures: of the new text and of general text, by the share of the trained weights."""
 
@@ -145,6 +156,7 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     theirs = named_weights(load_model(parent).model)
     same = [torch.equal(theirs[name], tensor) for name, tensor in weights.items()]
     assert all(same) == (share == 0.0)
+    assert f"{share:.0%} of the weights" in notes["made_from"]
 
 
 def test_what_was_interrupted_is_done_when_the_run_is_resumed(

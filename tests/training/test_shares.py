@@ -3,14 +3,15 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from itertools import islice
 
 import numpy as np
 import pytest
 import torch
 
-from limelight.batching.batch import Batch, PlannedBatch, make_blocks
-from limelight.batching.stream import Position
+from limelight.batching.batch import Batch, make_blocks
+from limelight.batching.stream import PlannedBatch, Position
 from limelight.training.distributed import Group
 from limelight.training.shares import MADE_AHEAD, shares
 
@@ -24,10 +25,10 @@ class Plans:
         self.made: list[int] = []
         self.threads: set[str] = set()
 
-    def __iter__(self) -> Iterator[tuple[PlannedBatch, Position]]:
+    def __iter__(self) -> Iterator[PlannedBatch]:
         for number in range(10**9):
             size = 1 + number * 7 % 5
-            yield PlannedBatch(size, size, lambda number=number, size=size: self._make(number, size)), Position(number)
+            yield PlannedBatch(size, size, partial(self._make, number, size), Position(number))
 
     def _make(self, number: int, size: int) -> Batch:
         self.made.append(number)
@@ -41,8 +42,8 @@ def test_each_batch_is_made_by_one_process_and_ahead(size: int) -> None:
     for rank in range(size):
         plans, own = Plans(), []
         with closing(shares(iter(plans), 4, Group(rank, size), CPU)) as updates:
-            for step, (share, position) in enumerate(islice(updates, 5)):
-                assert position == Position(4 * step + 3)
+            for step, share in enumerate(islice(updates, 5)):
+                assert share.after == Position(4 * step + 3)
                 assert share.tokens == sum(1 + number * 7 % 5 for number in range(4 * step, 4 * step + 4))
                 own += [int(batch.target_in[0, 0]) for batch in share.batches(CPU, seed=1, step=step)]
         seen += own
@@ -56,7 +57,7 @@ def test_the_draws_of_a_batch_follow_from_its_index_in_the_update() -> None:
     drawn: dict[int, float] = {}
     for rank, size in ((0, 1), (0, 2), (1, 2)):
         with closing(shares(iter(Plans()), 3, Group(rank, size), CPU)) as updates:
-            share, _ = next(updates)
+            share = next(updates)
             for batch in share.batches(CPU, seed=5, step=9):
                 value = torch.rand(()).item()
                 assert drawn.setdefault(int(batch.target_in[0, 0]), value) == value

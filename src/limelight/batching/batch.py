@@ -103,12 +103,7 @@ class Batch:
 
     @classmethod
     def of(
-        cls,
-        source: Int[Tensor, "batch source"],
-        source_valid: Bool[Tensor, "batch source"],
-        target_in: Int[Tensor, "batch read"],
-        target_out: Int[Tensor, "batch target"],
-        target_valid: Bool[Tensor, "batch target"],
+        cls, source: Tensor, source_valid: Tensor, target_in: Tensor, target_out: Tensor, target_valid: Tensor
     ) -> "Batch":
         """A batch of tensors on the CPU."""
         predicted = target_valid.flatten().nonzero()[:, 0]
@@ -139,23 +134,12 @@ class Batch:
         return len(self.predicted)
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedBatch:
-    """A batch that is not made yet, with what processes need to know to divide an update."""
-
-    positions: int
-    """`Batch.positions`."""
-    target_tokens: int
-    """`Batch.target_tokens`."""
-    make: Callable[[], Batch]
-
-
 def make_batch(
-    sources: Rows | Ragged, targets: Rows | Ragged, *, start: int, end: int, source_padding: int, target_padding: int
+    sources: Rows | Ragged, targets: Rows | Ragged, *, start: int, source_padding: int, target_padding: int
 ) -> Batch:
-    """Pad the sources and shift the targets. `end` is appended to both sides; rows contain no special ids."""
-    source, source_valid = pad_rows(sources, source_padding, end=end)
-    target_out, target_valid = pad_rows(targets, target_padding, end=end)
+    """Pad the sources and shift the targets. The end token is appended to both sides; rows contain no special ids."""
+    source, source_valid = pad_rows(sources, source_padding, end=END)
+    target_out, target_valid = pad_rows(targets, target_padding, end=END)
     target_in = torch.full_like(target_out, target_padding)
     target_in[:, :1] = start
     target_in[:, 1:] = target_out[:, :-1].where(target_valid[:, 1:], target_padding)

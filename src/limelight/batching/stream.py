@@ -6,7 +6,7 @@ memory holds 16 bytes for each pair of an epoch, its order.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
@@ -17,24 +17,35 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from limelight.batching.batch import Batch, PlannedBatch, count_batches, cut_batches, label_batch, make_batch
+from limelight.batching.batch import Batch, count_batches, cut_batches, label_batch, make_batch
 from limelight.batching.drawing import Draw, Drawing, DrawnRows, Part, View, drawing, stored_rows
 from limelight.batching.ragged import Ragged
 from limelight.errors import UserError
 from limelight.tokens import Tokenizers
-from limelight.tokens.tokenizer import END
 
 T = TypeVar("T")
 DRAWN_PAIRS = 2000  # pairs between cancellation checks: about a tenth of a second
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Position:
     """The next batch: epoch, chunk in the epoch, batch in the chunk."""
 
     epoch: int = 0
     chunk: int = 0
     batch: int = 0
+
+
+class PlannedBatch(NamedTuple):
+    """A batch that is not made yet, with what processes need to know to divide an update."""
+
+    positions: int
+    """`Batch.positions`."""
+    target_tokens: int
+    """`Batch.target_tokens`."""
+    make: Callable[[], Batch]
+    after: Position
+    """The position after it."""
 
 
 class Chunk(NamedTuple):
@@ -101,8 +112,8 @@ class Stream(ABC):
         """A context with the function that varies the rows of a chunk."""
         return nullcontext(lambda parts: iter(()))
 
-    def plans(self, position: Position, group: OneProcess = ALONE) -> Generator[tuple[PlannedBatch, Position]]:
-        """From `position` on, each with the position after it. Cheap: what takes time is `PlannedBatch.make`, and
+    def plans(self, position: Position, group: OneProcess = ALONE) -> Generator[PlannedBatch]:
+        """From `position` on. Cheap: what takes time is `PlannedBatch.make`, and
         making chunks, each of which is made, or received, in a thread while the one before it is used.
 
         A process makes every `group.size`-th chunk, so all processes are at work, each on another chunk.
@@ -124,8 +135,8 @@ class Stream(ABC):
                         for number in range(position.batch, len(sizes)):
                             current = replace(start, batch=number)
                             is_last = number + 1 == len(sizes)
-                            plan = PlannedBatch(*sizes[number], partial(self._batch, chunk, current))
-                            yield plan, after if is_last else replace(start, batch=number + 1)
+                            following = after if is_last else replace(start, batch=number + 1)
+                            yield PlannedBatch(*sizes[number], partial(self._batch, chunk, current), following)
                         position = after
                 finally:
                     stopping.set()
@@ -138,9 +149,9 @@ class Stream(ABC):
     def epoch(self) -> Generator[Batch]:
         """The batches of the first epoch."""
         with closing(self.plans(Position())) as plans:
-            for plan, after in plans:
+            for plan in plans:
                 yield plan.make()
-                if after.epoch:
+                if plan.after.epoch:
                     return
 
 
@@ -229,7 +240,6 @@ class BatchStream(Stream):
         return make_batch(
             *chunk.items.take(chunk.batches[position.batch]),
             start=padding,
-            end=END,
             source_padding=self.tokenizers.source.padding,
             target_padding=padding,
         )

@@ -150,7 +150,8 @@ BACK_TRANSLATE_EXAMPLES = """
   limelight back-translate --model runs/de-en --text a.de --sample -o b.tsv
   limelight back-translate --model runs/many --from de --to en \\
       --text mono.de.zst -o new.tsv.zst
-  limelight train --train a.en a.de --back-translated new.tsv.gz --hold-out 500 --out runs/b
+  limelight train --train a.en a.de --back-translated new.tsv.gz \\
+      --hold-out 500 --out runs/b
 """
 SEED = 1
 """The default sampling seed: without a fixed seed a corpus could not be resumed."""

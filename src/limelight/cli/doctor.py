@@ -126,13 +126,13 @@ def clean(
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None
-            count = _write_pairs(pairs, writes, lines)
+            _write_pairs(pairs, writes, lines)
         for line in report.summary().splitlines():
             note(line)
         for faults in (left_out, skipped):
             if faults.total:
                 note(faults.summary())
-        if not count:
+        if not report.kept:
             raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
 
 
@@ -152,19 +152,14 @@ def _require_output(output: list[Path]) -> None:
             raise UserError(f"-o {path}: a {path.suffix} file holds both sides: give it alone")
 
 
-def _write_pairs(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> int:
-    """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none. Returns their
-    number."""
+def _write_pairs(pairs: Iterator[Pair], writes: list[Write], lines: PairLines | None) -> None:
+    """Write the pairs to one file, or, without `lines`, each side to its own; nothing if there are none."""
     from limelight.text.pair import one_line
 
-    count = 0
-    for pair in pairs:
-        for line in lines.head() if lines and not count else ():
+    if lines is not None:
+        for line in lines.whole(lines.pair(pair.source, pair.target) for pair in pairs):
             writes[0](line)
-        count += 1
-        rows = [lines.pair(pair.source, pair.target)] if lines else [one_line(pair.source), one_line(pair.target)]
-        for write, row in zip(writes, rows, strict=True):
-            write(row)
-    for line in lines.tail() if lines and count else ():
-        writes[0](line)
-    return count
+        return
+    for pair in pairs:
+        for write, text in zip(writes, (pair.source, pair.target), strict=True):
+            write(one_line(text))

@@ -105,7 +105,7 @@ class Job:
     @property
     def is_corpus(self) -> bool:
         """Whether results go into a folder, file by file. A folder without any of these options contains documents."""
-        from limelight.formats.opening import DOCUMENT_SUFFIXES
+        from limelight.formats.registry import DOCUMENT_SUFFIXES
 
         named = self.inputs or []
         is_named = any(value is not None for value in (self.engine, self.field, self.timeout))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,8 +103,7 @@ def _write(results: list[Result], direction: Direction, left_out: list[str], out
     from limelight.text.pair import PairLines
 
     lines, pairs = PairLines(output, *direction), [result for result in results if not result.fault]
-    rows = [lines.pair(result.pair.source, result.pair.target, result.notes) for result in pairs]
-    for line in chain(lines.head(), rows, lines.tail()) if pairs else ():
+    for line in lines.whole(lines.pair(result.pair.source, result.pair.target, result.notes) for result in pairs):
         write(line)
     groups: dict[str, list[str]] = {}
     with LeftOutList(output.with_name(f"{output.stem}-left-out.tsv")) as listing:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import typer
 
@@ -95,10 +95,14 @@ def serve(
         from limelight.serving.server import Plan, run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
-    computing: dict[str, Any] = {"device": device, "precision": precision, "threads": threads, "shortlist": shortlist}
-    computing |= {"pivot": not no_pivot, "memory": str(memory or "")}
+    memory_file = str(memory or "")
     plan = Plan(
-        {name: Loading(folder, name=name, **computing) for name, folder in models.items()},
+        {
+            name: Loading(
+                folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name
+            )
+            for name, folder in models.items()
+        },
         limits,
         host=host,
         port=port,

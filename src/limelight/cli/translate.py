@@ -70,7 +70,7 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.formats.opening import DOCUMENT_SUFFIXES, refuse_to_translate
+    from limelight.formats.registry import DOCUMENT_SUFFIXES, refuse_to_translate
 
     if path is not None and not path.is_dir():
         refuse_to_translate(path)

@@ -99,7 +99,7 @@ def in_child() -> Handler:
 def _compile(mark: Path) -> bool:
     """Compile all loops and mark that, unless it was marked before; returns whether it was done. One process at a time
     does so, and torch and numba are imported by no other."""
-    with locked(mark.parent / "compiling.lock", create=True):
+    with locked(mark.parent):
         if mark.exists():
             return False
         from limelight.decoding.every_loop import run_every_loop

@@ -84,7 +84,7 @@ class Allocation:
         rows, columns = list[int](), list[int]()
         for row, likely in enumerate(top.tolist()):
             needs = self.needs[row]
-            tokens = self._progress.wanted(needs.states) | ({self.end_id} if needs.nothing else set())
+            tokens = self._progress.wanted(needs.states) | (set() if needs.missing else {self.end_id})
             wanted = tokens if ids is None else np.searchsorted(ids, sorted(tokens)).tolist()
             own = sorted({*likely, *wanted})
             rows += [row] * len(own)
@@ -95,7 +95,7 @@ class Allocation:
         for row, column, gain, score in zip(rows, columns, gained.tolist(), scores.tolist(), strict=True):
             token = column if ids is None else int(ids[column])
             ends = token == self.end_id
-            if score == -np.inf or (ends and not self.needs[row].nothing):
+            if score == -np.inf or (ends and self.needs[row].missing):
                 continue
             needs = self.needs[row] if ends else self._progress.after(self.needs[row].states, token)
             candidates.append(Candidate(score, row, column, gain, needs, ends))

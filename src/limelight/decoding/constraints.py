@@ -83,16 +83,11 @@ class Needs(NamedTuple):
 
     states: States
     missing: int
-    """Number of tokens of phrases that it does not contain yet."""
+    """Number of tokens of phrases that it does not contain yet; it may end where none is missing."""
     least: int
     """Lower bound of the tokens needed: one may belong to several phrases."""
     most: int
     """Upper bound of the tokens needed: one phrase is completed, the others start again."""
-
-    @property
-    def nothing(self) -> bool:
-        """Whether the hypothesis may end: all phrases are complete."""
-        return self.missing == 0
 
 
 class Progress:

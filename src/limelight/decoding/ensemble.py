@@ -45,7 +45,7 @@ class Ensemble(Seq2Seq):
         super().__init__()
         self.members = nn.ModuleList(members)
         first = members[0]
-        self.start_id, self.end_id = first.start_id, first.end_id
+        self.start_id = first.start_id
         self.source_padding, self.target_padding = first.source_padding, first.target_padding
         self.widths: list[int] = []
         """Numbers of features of each member, once it has computed some."""

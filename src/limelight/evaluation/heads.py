@@ -11,7 +11,7 @@ from limelight.errors import UserError
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean
 from limelight.evaluation.summary import files_of, versions
 from limelight.inspection.batches import batches_of
-from limelight.inspection.erasure import PairWithWords, needed_words
+from limelight.inspection.erasure import needed_words, with_words
 from limelight.inspection.head_importance import (
     Head,
     change_of,
@@ -20,9 +20,9 @@ from limelight.inspection.head_importance import (
 )
 from limelight.inspection.head_roles import Needed, measures
 from limelight.inspection.page_data import NAMES
-from limelight.inspection.probe import probe
+from limelight.inspection.probe import attention_of
 from limelight.inspection.words import readable
-from limelight.models.interface import eval_mode, longest_sequence
+from limelight.models.interface import longest_sequence
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
@@ -77,7 +77,7 @@ def study_heads(
             name: Mean(float(np.mean(measured)), float(np.std(measured)))
             for name, measured in values[str(head)].items()
         }
-        change = change_of(sentence_losses(model, corpus, removed=[head]), before, tokens)
+        change = change_of(sentence_losses(model, corpus, removed=head), before, tokens)
         figures.append(HeadFigures(head, roles, change))
         show(count, len(heads))
     test = [pair for measured in pairs.values() for pair in measured]
@@ -112,8 +112,7 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> 
     for rows in batches_of(
         model, [sentence.source for sentence in sentences], [sentence.target for sentence in sentences]
     ):
-        with eval_mode(model), probe(model, weights=True) as seen:
-            model(rows.batch)
+        seen = attention_of(model, rows.batch)
         weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
         for row, index in enumerate(rows.places):
             pair = sentences[index]
@@ -158,8 +157,6 @@ def _is_sign(piece: str) -> bool:
 
 def _needed(translator: Translator, sentence: _Sentence) -> Needed | None:
     """For each target token the source tokens of the word that it needs most; None if no token needs one."""
-    pieces = sentence.tokenizers.source.pieces(sentence.source)
-    numbers = sentence.tokenizers.source.word_of(sentence.source)
-    words = [[] if is_control(piece) else [word] for piece, word in zip(pieces, numbers, strict=True)]
-    needed = needed_words(translator.model, PairWithWords(sentence.source, sentence.target, words, max(numbers) + 1))
+    pair = with_words(sentence.tokenizers.source, sentence.source, sentence.target)
+    needed = needed_words(translator.model, pair)
     return needed if any(needed) else None

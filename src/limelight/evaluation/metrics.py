@@ -45,7 +45,6 @@ def choose_tokenization(references: Sequence[str]) -> str:
 class Metric(NamedTuple):
     """A score with the signature that is needed to reproduce it."""
 
-    name: str
     score: float
     """From 0 to 100; higher is better, but for TER."""
     signature: str
@@ -60,7 +59,7 @@ def corpus_bleu(hypotheses: Sequence[str], references: Sequence[str], *, tokeniz
 
     Raises `UserError` if there is nothing to score, if the counts differ, and for an unknown tokenization.
     """
-    return _corpus_score("BLEU", bleu_metric(tokenize), hypotheses, references)
+    return _corpus_score(bleu_metric(tokenize), hypotheses, references)
 
 
 def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
@@ -70,16 +69,16 @@ def corpus_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
 
     Raises `UserError` if there is nothing to score or the counts differ.
     """
-    return _corpus_score("chrF", CHRF(), hypotheses, references)
+    return _corpus_score(CHRF(), hypotheses, references)
 
 
-def _corpus_score(name: str, metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
+def _corpus_score(metric: Any, hypotheses: Sequence[str], references: Sequence[str]) -> Metric:
     if not hypotheses:
         raise UserError("there is nothing to score: the list of translations is empty")
     if len(hypotheses) != len(references):
         raise UserError(f"{len(hypotheses)} translations cannot be scored against {len(references)} references")
     score = metric.corpus_score(nfc(hypotheses), [nfc(references)]).score
-    return Metric(name, score, str(metric.get_signature()))
+    return Metric(score, str(metric.get_signature()))
 
 
 def sentence_chrf(translation: str, reference: str) -> float:
@@ -115,8 +114,8 @@ def nfc(texts: Sequence[str]) -> list[str]:
 METRICS: Registry[Callable[[Sequence[str], Sequence[str]], Metric | float]] = Registry(
     "metric",
     {
-        "chrf++": partial(_corpus_score, "chrf++", CHRF(word_order=2)),  # Popović 2017
-        "ter": partial(_corpus_score, "ter", TER()),  # Snover et al. 2006; lower is better
+        "chrf++": partial(_corpus_score, CHRF(word_order=2)),  # Popović 2017
+        "ter": partial(_corpus_score, TER()),  # Snover et al. 2006; lower is better
     },
 )
 """Further figures of translations, for `training.metrics` and `evaluate --metric`: `(outputs, references) -> float`."""
@@ -126,4 +125,4 @@ register_metric = METRICS.register
 def further_metric(name: str, outputs: Sequence[str], references: Sequence[str]) -> Metric:
     """The score by one of `METRICS`. Raises `UserError` for an unknown name."""
     score = METRICS.find(name)(outputs, references)
-    return score if isinstance(score, Metric) else Metric(name, float(score), f"metric:{name}")
+    return score if isinstance(score, Metric) else Metric(float(score), f"metric:{name}")

@@ -25,7 +25,7 @@ def read_rows(path: str, fields: Sequence[str] = ()) -> Iterator[dict[str, Any]]
             for batch in batches:
                 yield from map(_without_empty, batch.to_pylist())
         return
-    with _naming_errors(path), _open_parquet(path) as rows:
+    with _naming_errors(path), parquet.ParquetFile(path) as rows:
         names = [name for name in rows.schema_arrow.names if not fields or name in fields]
         for batch in rows.iter_batches(ROWS, columns=names):
             yield from map(_without_empty, batch.to_pylist() if names else [{}] * batch.num_rows)
@@ -48,7 +48,9 @@ def _open_arrow(source: Any) -> Any:
 
 def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:
     """The rows of a file whose translation is not None, with the translations as a column."""
-    with _open_parquet(path) as rows:
+    with _naming_errors(path):
+        rows = parquet.ParquetFile(path)
+    with rows:
         names = [name for name in rows.schema_arrow.names if name != column]
         schema = arrow.schema([*(rows.schema_arrow.field(name) for name in names), arrow.field(column, arrow.string())])
         with parquet.ParquetWriter(output, schema) as writer:
@@ -73,8 +75,3 @@ def _naming_errors(path: str) -> Iterator[None]:
         yield
     except (arrow.ArrowInvalid, OSError) as error:
         raise UserError(f"{path}: this is not a file of rows that can be read: {error}") from None
-
-
-def _open_parquet(path: str) -> parquet.ParquetFile:
-    with _naming_errors(path):
-        return parquet.ParquetFile(path)

@@ -92,7 +92,7 @@ class Tag(NamedTuple):
     @property
     def is_opaque(self) -> bool:
         """Whether the content of its element is not translated by the rules of HTML."""
-        return self.name not in VOID and (self.name in OPAQUE or self.is_kept)
+        return self.name in OPAQUE or self.is_kept
 
     @property
     def is_kept(self) -> bool:
@@ -108,7 +108,8 @@ def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: boo
             yield Tag(match.lastgroup or "", "", *match.span())
             continue
         name = match["name"].lower() if html else match["name"].rpartition(":")[2]
-        kind = "close" if match["close"] else "empty" if match["empty"] else "open"
+        is_void = html and name in VOID
+        kind = "empty" if is_void else "close" if match["close"] else "empty" if match["empty"] else "open"
         yield Tag(kind, name, *match.span(), match["attributes"], match.start("attributes"))
         if html and kind == "open" and name in ("script", "style", "textarea", "title"):
             closing = re.compile(rf"</{name}\b", re.IGNORECASE).search(text, position, end)
@@ -154,10 +155,9 @@ def xml_units(text: str, tags: Tags = PLAIN) -> list[Unit]:
     begin = len(text) - len(text.lstrip())
     is_document = text.startswith(("<?xml", "<!DOCTYPE"), begin)
     root = parse_xml(text[begin:] if is_document else f"<x>{text}</x>")
-    positions = {root.begin, root.close, *_structure(root)} if is_document else {*_structure(root)}
     offset = begin if is_document else -len("<x>")
-    structure = {offset + position for position in positions} if tags.outline else set[int]()
-    return _Reader(text, tags, (0, len(text)), structure).units
+    structure = {offset + position for position in (root.begin, root.close, *_structure(root))}
+    return _Reader(text, tags, (0, len(text)), structure if tags.outline else set()).units
 
 
 class _Reader:
@@ -220,7 +220,7 @@ class _Reader:
         yield from _plain(self.text[position:end])
 
     def _role(self, tag: Tag) -> Role:
-        if tag.kind in ("open", "close") and (self.xml or tag.name not in VOID):
+        if tag.kind in ("open", "close"):
             return "open" if tag.kind == "open" else "close"
         return "break" if tag.name == "br" and not self.xml else "alone"
 
@@ -237,7 +237,7 @@ class _Reader:
         it is not closed. For other tags their own number."""
         tag = self.tags[number]
         opaque = tag.name in self.special.ignored or (tag.is_opaque and not self.xml)
-        if tag.kind != "open" or not opaque or (tag.name in VOID and not self.xml):
+        if tag.kind != "open" or not opaque:
             return number
         return self.closings.get(number, len(self.tags) - 1)
 

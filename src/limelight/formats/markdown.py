@@ -16,7 +16,6 @@ from typing import Any
 from limelight.formats.html import FRONT, html_units, scan_tags
 from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
 from limelight.text.marking import Found
-from limelight.text.protectors import VOID
 
 _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\[\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
@@ -80,13 +79,11 @@ def _find_lines(text: str, content: str, begin: int, end: int) -> list[tuple[int
     """Begin and end of each line of a block's content in the text; empty if a line is not found."""
     places = list[tuple[int, int]]()
     for line in filter(None, map(str.lstrip, content.split("\n"))):
-        written = next(
-            (variant for variant in (line, line.replace("|", "\\|")) if text.find(variant, begin, end) >= 0), None
-        )
-        if written is None:
+        match = re.compile(re.escape(line).replace(r"\|", r"\\?\|")).search(text, begin, end)
+        if match is None:
             return []
-        begin = text.find(written, begin, end)
-        places.append((begin, begin := begin + len(written)))
+        places.append(match.span())
+        begin = match.end()
     return places
 
 
@@ -233,7 +230,7 @@ def _tag(text: str, begin: int, end: int, ends: dict[str, int]) -> Found:
     tag = next(scan_tags(text[begin:end], html=True), None)
     if tag is not None and tag.name == "br":
         return Found(begin, end, "break", "br")
-    if tag is None or tag.kind not in ("open", "close") or tag.name in VOID:
+    if tag is None or tag.kind not in ("open", "close"):
         return Found(begin, end)
     if tag.kind == "open" and tag.is_opaque:
         return Found(begin, ends.get(tag.name, end))

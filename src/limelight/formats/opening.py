@@ -39,11 +39,6 @@ _OTHER_ARCHIVES = (".7z", ".br", ".bz2", ".lz4", ".rar", ".zip")
 
 XLIFF = (".xlf", ".xliff", ".sdlxliff", ".mqxliff")
 """Suffixes of XLIFF; the last two are used by translation programs."""
-DOCUMENT_SUFFIXES = (
-    *(".docx", ".po", ".pot", ".html", ".htm", ".xhtml", ".md", ".markdown", ".srt", ".vtt", ".json", ".arb", ".yaml"),
-    *(".yml", *XLIFF),
-)
-"""Suffixes of files that are translated as documents (`formats/`), and not line by line."""
 ROWS = (".parquet", ".arrow")
 """Suffixes of tables in columns, which pyarrow reads."""
 BOTH_SIDES = (".tsv", ".jsonl", ".tmx", *XLIFF, ".po", ".ts", ".csv")
@@ -53,7 +48,7 @@ PIPES = "|||"
 
 HEAD = 4096
 """Bytes from the beginning of a file that are enough to detect its format."""
-_BY_SUFFIX = {
+DESCRIPTIONS = {
     ".tmx": "a translation memory (TMX)",
     **dict.fromkeys(XLIFF, "a translation file (XLIFF)"),
     ".csv": "a CSV table",
@@ -136,21 +131,12 @@ def compress(content: bytes, suffix: str) -> bytes:
 
 def refuse_name(path: Path, suffix: str) -> None:
     """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
-    if description := _BY_SUFFIX.get(suffix):
+    if description := DESCRIPTIONS.get(suffix):
         raise UserError(
             f"{path}: is {description}, which is not read as text; parallel text is read by the ending of its name "
             f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in "
             "UTF-8, a sentence a line, or as a table with tabs (.tsv)"
         )
-
-
-def refuse_to_translate(path: Path) -> None:
-    """Raise `UserError` for a file whose format is not translated, with what to give instead."""
-    kind = kind_of(path)
-    description = "a translation file of Qt" if kind == ".ts" else _BY_SUFFIX.get(kind)
-    if description and kind not in DOCUMENT_SUFFIXES:
-        remedy = "save it as Word (.docx) or XLIFF, or its text, or a column of it, as plain text with the same lines"
-        raise UserError(f"{path}: is {description}, which is not translated as it is; {remedy}")
 
 
 def open_text(path: str | Path) -> BufferedReader:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from limelight.errors import shown
+from limelight.errors import UserError, shown
 from limelight.formats.catalogs import json_units, yaml_units
 from limelight.formats.html import html_units
 from limelight.formats.markdown import markdown_units
-from limelight.formats.opening import XLIFF
+from limelight.formats.opening import DESCRIPTIONS, XLIFF, kind_of
 from limelight.formats.plain import text_units
 from limelight.formats.po import charset, po_units
 from limelight.formats.subtitles import subtitle_units
@@ -33,6 +33,8 @@ FORMATS: dict[str, tuple[str, Parse]] = {
 """By suffix: how to find the encoding, and the parser."""
 DOCX = ".docx"
 SUFFIXES = (*FORMATS, DOCX)
+DOCUMENT_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".txt")
+"""Suffixes of files that the command line translates as documents, and not line by line."""
 BILINGUAL = (".po", ".pot", *XLIFF)
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -48,6 +50,15 @@ def suffix_of(name: str | PurePath) -> str:
 def is_document(name: str | PurePath) -> bool:
     """Whether a file with this name can be translated as a document."""
     return suffix_of(name) in SUFFIXES
+
+
+def refuse_to_translate(path: Path) -> None:
+    """Raise `UserError` for a file whose format is not translated, with what to give instead."""
+    kind = kind_of(path)
+    description = "a translation file of Qt" if kind == ".ts" else DESCRIPTIONS.get(kind)
+    if description and kind not in DOCUMENT_SUFFIXES:
+        remedy = "save it as Word (.docx) or XLIFF, or its text, or a column of it, as plain text with the same lines"
+        raise UserError(f"{path}: is {description}, which is not translated as it is; {remedy}")
 
 
 class Decoded(NamedTuple):

@@ -7,8 +7,8 @@ corpora without line ends; a line that is a document itself may not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from limelight.formats.lines import OnBadLine, scan_lines, scan_text, without_bad
 from limelight.formats.opening import open_text
@@ -17,8 +17,7 @@ PART = 1 << 20
 """Characters after which the lines read so far are returned as a part."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A part of a document: whole lines with their ends, except where a document is a line or is divided, or a line is
     too long. A part that continues a line begins with white space if there is any."""
 
@@ -40,8 +39,7 @@ class Part:
         return len(self.text.encode("utf-8")) + self.is_line
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(NamedTuple):
     """The contents of a text file, counted."""
 
     documents: int

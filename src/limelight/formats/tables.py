@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,31 +73,28 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
         if (first := next(lines, None)) is None:
             return
         delimiter = max(DELIMITERS, key=first.count)
+        reader = csv.reader((f"{line}\n" for line in chain([first], lines)), delimiter=delimiter, strict=True)
+        begin = 1
         try:
-            header = [cell.strip() for cell in next(csv.reader([first], delimiter=delimiter), [])]
+            header = [cell.strip() for cell in next(reader)]
+            columns = (
+                [(column, "") for column in _column_indexes(sides, header, file)]
+                if sides
+                else _text_columns(tuple(header))
+            )
+            if not columns:
+                reason = "the first line of a CSV table has to name its columns: source and target, or languages such"
+                raise UserError(f"{file}:1: {reason} as en and de, English and German; here it is: {listed(header)}")
+            begin = reader.line_num + 1
+            for cells in reader:
+                if cells and len(cells) != len(header):
+                    reason = "the number of cells differs from that of the first line"
+                    yield BadLine(file, begin, f"{reason} ({len(cells)}, not {len(header)})")
+                elif cells:
+                    yield Segment(begin, [Variant(language, [cells[column]]) for column, language in columns])
+                begin = reader.line_num + 1
         except csv.Error as error:
-            raise UserError(f"{file}:1: not a row of CSV ({error}); is a quote missing?") from None
-        columns = (
-            [(column, "") for column in _column_indexes(sides, header, file)] if sides else _text_columns(tuple(header))
-        )
-        if not columns:
-            reason = "the first line of a CSV table has to name its columns: source and target, or languages such as en"
-            raise UserError(f"{file}:1: {reason} and de, English and German; here it is: {listed(header)}")
-        reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
-        while True:
-            begin = reader.line_num + 2
-            try:
-                cells = next(reader, None)
-            except csv.Error as error:
-                raise UserError(f"{file}:{begin}: not a row of CSV ({error}); is a quote missing?") from None
-            if cells is None:
-                return
-            if cells and len(cells) != len(header):
-                reason = "the number of cells differs from that of the first line"
-                yield BadLine(file, begin, f"{reason} ({len(cells)}, not {len(header)})")
-            elif cells:
-                variants = [Variant(language, [cells[column]]) for column, language in columns]
-                yield Segment(begin, variants)
+            raise UserError(f"{file}:{begin}: not a row of CSV ({error}); is a quote missing?") from None
 
 
 def scan_tsv(path: str | Path, separator: str = "\t", sides: Sequence[str] = ()) -> Iterator[Pair | BadLine]:

@@ -15,7 +15,6 @@ subclass only records.
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from limelight.batching.batch import pad_rows
@@ -110,7 +109,7 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     check_request(request, model)
     search = TracedBeam(request, model, target)
     source, valid = pad_rows([request.source], model.source_padding)
-    with eval_mode(model) as device, torch.inference_mode():
+    with eval_mode(model) as device:
         search_from(model, model.encode(source.to(device), valid.to(device)), search)
     hypotheses = search.results(0)
     for number in search.active_nodes:

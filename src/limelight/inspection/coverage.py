@@ -8,8 +8,8 @@ import torch
 
 from limelight.decoding.request import Hypothesis
 from limelight.errors import UserError
-from limelight.inspection.probe import probe
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.inspection.probe import attention_of
+from limelight.models.interface import Seq2Seq
 
 LEAST = 1e-9
 """A source token without any attention counts as this, as log(0) would exclude the hypothesis."""
@@ -26,9 +26,8 @@ def with_coverage(
 
     Raises `UserError` for a model without attention to the source.
     """
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(model.batch([source] * len(hypotheses), [hypothesis.ids for hypothesis in hypotheses]).to(device))
-    layers = seen.layers("cross")
+    batch = model.batch([source] * len(hypotheses), [hypothesis.ids for hypothesis in hypotheses])
+    layers = attention_of(model, batch).layers("cross")
     if not layers:
         raise UserError("coverage_penalty needs attention from target to source, which this model does not have")
     attention = torch.stack(layers).float().mean(dim=(0, 2))

@@ -13,16 +13,28 @@ import numpy.typing as npt
 
 from limelight.inspection.batches import batches_of, token_log_probabilities
 from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.tokens import Tokenizer
+from limelight.tokens.tokenizer import is_control
 
 
-class PairWithWords(NamedTuple):
-    """A sentence pair as token ids, without ends, and the words of each source token."""
+class TokenizedPair(NamedTuple):
+    """A sentence pair as token ids, without ends, and the words of each token."""
 
     source: Sequence[int]
     target: Sequence[int]
-    words_of: Sequence[Sequence[int]]
-    size: int
-    """Source words."""
+    source_words: Sequence[Sequence[int]]
+    target_words: Sequence[Sequence[int]]
+    sizes: tuple[int, int]
+    """Words of source and target."""
+
+
+def with_words(tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]) -> TokenizedPair:
+    """A pair with the word of each source token, none for a tag: tags are no words of a text. Each target token is a
+    word."""
+    pieces, numbers = tokenizer.pieces(source), tokenizer.word_of(source)
+    words = [[] if is_control(piece) else [word] for piece, word in zip(pieces, numbers, strict=True)]
+    targets = [[token] for token in range(len(target))]
+    return TokenizedPair(source, target, words, targets, (len({*numbers}), len(targets)))
 
 
 Drops = npt.NDArray[np.float64]
@@ -32,21 +44,21 @@ MAX_POSITIONS = 500
 are slower."""
 
 
-def erasures(model: Seq2Seq, pair: PairWithWords) -> Drops:
+def erasures(model: Seq2Seq, pair: TokenizedPair) -> Drops:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
     `MAX_POSITIONS` positions.
     """
-    erased = sorted({word for words in pair.words_of for word in words})
-    tokens = list(zip(pair.source, pair.words_of, strict=True))
+    erased = sorted({word for words in pair.source_words for word in words})
+    tokens = list(zip(pair.source, pair.source_words, strict=True))
     sources = [pair.source, *([token for token, words in tokens if word not in words] for word in erased)]
     log_probabilities = np.zeros((len(sources), len(pair.target) + 1))
     with eval_mode(model):
         for group in batches_of(model, sources, [pair.target] * len(sources), batch_tokens=MAX_POSITIONS):
             values = token_log_probabilities(model, group.batch).cpu().double().numpy()
             log_probabilities[group.places] = values.reshape(len(group.places), -1)
-    drops = np.zeros((pair.size, len(pair.target)))
+    drops = np.zeros((pair.sizes[0], len(pair.target)))
     drops[erased] = (log_probabilities[0] - log_probabilities[1:])[:, :-1]
     return drops
 
@@ -75,10 +87,12 @@ MIN_DROP = 0.1
 """Nats: a smaller change of a log-probability says nothing of what a token needs."""
 
 
-def needed_words(model: Seq2Seq, pair: PairWithWords) -> list[list[int]]:
+def needed_words(model: Seq2Seq, pair: TokenizedPair) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
-    tokens_of = [[token for token, words in enumerate(pair.words_of) if word in words] for word in range(pair.size)]
+    tokens_of = [
+        [token for token, words in enumerate(pair.source_words) if word in words] for word in range(pair.sizes[0])
+    ]
     needed = []
     for column in erasures(model, pair).T:
         word = int(column.argmax()) if len(column) else -1

@@ -42,12 +42,10 @@ def heads_of(model: Seq2Seq) -> list[Head]:
     return [Head(name, number) for name, attention in modules.items() for number in range(attention.heads)]
 
 
-def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Sequence[Head] = ()) -> Array:
+def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Head | None = None) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
     sums = np.zeros(sum(len(rows.places) for rows in corpus))
-    off = dict[str, list[int]]()
-    for head in removed:
-        off.setdefault(head.attention, []).append(head.number)
+    off = {removed.attention: [removed.number]} if removed else {}
     with eval_mode(model), probe(model, without_heads(model, off)):
         for rows in corpus:
             losses = -token_log_probabilities(model, rows.batch).cpu().double().numpy()

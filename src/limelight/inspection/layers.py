@@ -14,22 +14,12 @@ import torch
 from torch import Tensor
 
 from limelight.decoding.engine import search_for, search_from
-from limelight.decoding.request import Request
+from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.heads import transformer_of
 from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.transformer.model import TransformerMemory
-
-
-class LayerTranslation(NamedTuple):
-    """The greedy translation from the output of one encoder layer."""
-
-    ids: tuple[int, ...]
-    log_probability: float
-    """Sum over its tokens, and over its end if it is `finished`; natural logarithm."""
-    finished: bool
-    """Whether it ends before the maximum length."""
 
 
 class LayerPrediction(NamedTuple):
@@ -52,8 +42,8 @@ def _states(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]
 
 def encoder_lens(
     model: Seq2Seq, source_ids: Sequence[int], *, max_length: int, prefix: Sequence[int] = ()
-) -> list[LayerTranslation]:
-    """The translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
+) -> list[Hypothesis]:
+    """The greedy translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
     `source_ids` are without the end, the translations have at most `max_length` tokens and begin
     with `prefix`. Raises `UserError` for models
@@ -66,8 +56,7 @@ def encoder_lens(
         search = search_for(model, 1)
         search.admit([Request((), max_length, prefix=tuple(prefix))] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
-    best = (search.results(slot)[0] for slot in range(len(encoded)))
-    return [LayerTranslation(hypothesis.ids, hypothesis.log_probability, hypothesis.finished) for hypothesis in best]
+    return [search.results(slot)[0] for slot in range(len(encoded))]
 
 
 def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence[int]) -> list[list[LayerPrediction]]:

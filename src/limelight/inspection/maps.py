@@ -10,9 +10,9 @@ from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.page_data import SIDES
-from limelight.inspection.probe import probe
+from limelight.inspection.probe import attention_of
 from limelight.inspection.words import START_PIECE, Groups
-from limelight.models.interface import Model, Seq2Seq, eval_mode
+from limelight.models.interface import Model, Seq2Seq
 from limelight.models.transformer.halves import DecoderOnly, EncoderOnly
 from limelight.tokens import Tokenizer, Tokenizers
 from limelight.tokens.tokenizer import END_PIECE
@@ -95,8 +95,7 @@ def _map(model: Model, batch: Batch, known_sides: Mapping[str, _Side], **texts: 
         raise UserError(
             f"an ensemble of {len(model.members)} models has no attention of its own: use one of them at a time"
         )
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(batch.to(device))
+    seen = attention_of(model, batch)
     source, read = known_sides.get("source", _Side()), known_sides.get("read", _Side())
     sides = {"source": source, "target": read.predicted if read.pieces else read, "read": read}
     known: dict[str, Any] = {f"{name}_pieces": side.pieces for name, side in sides.items()}

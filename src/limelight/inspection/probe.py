@@ -20,8 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from limelight.attention.attend import Attend, ScoreFunction, attend
+from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.page_data import layers_of
+from limelight.models.interface import Model, eval_mode
 from limelight.models.transformer.model import Stack
 from limelight.shapes import Bool, Float
 
@@ -126,6 +128,13 @@ def probe(
             hook = here(lambda _, given, output, calls=calls: calls.append((given[0], output)))
             hooks.callback(module.register_forward_hook(hook).remove)
         yield seen
+
+
+def attention_of(model: Model, batch: Batch) -> Seen:
+    """What a probe records of the attention in a pass in evaluation mode."""
+    with eval_mode(model) as device, probe(model, weights=True) as seen:
+        model(batch.to(device))
+    return seen
 
 
 def attentions_of(model: nn.Module) -> dict[str, Any]:

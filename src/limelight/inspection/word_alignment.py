@@ -9,17 +9,17 @@ without which the model fails (`erasure.py`).
 
 from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from limelight.errors import UserError
-from limelight.inspection.erasure import PairWithWords, erasures
-from limelight.inspection.probe import probe
+from limelight.inspection.erasure import TokenizedPair, erasures
+from limelight.inspection.probe import attention_of
 from limelight.inspection.words import membership
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.interface import Seq2Seq
+from limelight.storage.tables import AlignmentHead
 from limelight.text.words import is_unspaced
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import SPACE, spelled
@@ -30,26 +30,6 @@ MIN_GAIN = 0.005
 MAX_HEADS = 4
 Span = tuple[int, int]
 """Begin and end in characters."""
-
-
-class AlignmentHead(NamedTuple):
-    """A head of cross-attention and the step at which its weights are taken."""
-
-    layer: int
-    head: int
-    reads: bool
-    """Whether a token has the weights of the step that reads it (Shift-Att), not of the step that predicts it."""
-
-
-class TokenizedPair(NamedTuple):
-    """A sentence pair as token ids, and the words of each token."""
-
-    source: Sequence[int]
-    target: Sequence[int]
-    source_words: Sequence[Sequence[int]]
-    target_words: Sequence[Sequence[int]]
-    sizes: tuple[int, int]
-    """Words of source and target."""
 
 
 def tokenized(tokenizers: Tokenizers, source: Sequence[str], target: Sequence[str]) -> TokenizedPair:
@@ -117,9 +97,7 @@ def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDA
     one batch. Raises `UserError` for a model without cross-attention.
     """
     batch = model.batch([pair.source for pair in pairs], [pair.target for pair in pairs])
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(batch.to(device))
-    if not (cross := seen.layers("cross")):
+    if not (cross := attention_of(model, batch).layers("cross")):
         raise UserError("this model has no cross-attention: it cannot align words")
     weights = torch.stack(cross).float().cpu().numpy().astype(np.float64)  # (layers, pairs, heads, target, source)
     return [between_words(weights[:, row], pair) for row, pair in enumerate(pairs)]
@@ -211,7 +189,6 @@ def agreement_with_erasure(model: Seq2Seq, pairs: Sequence[TokenizedPair], weigh
 def most_needed(model: Seq2Seq, pair: TokenizedPair) -> list[int]:
     """For each target word the source word whose removal lowers the log-probability of one of its tokens most; -1 for
     a word without tokens."""
-    rows = PairWithWords(pair.source, pair.target, pair.source_words, pair.sizes[0])
-    drops = erasures(model, rows)
+    drops = erasures(model, pair)
     of_target = membership(pair.target_words, pair.sizes[1]) > 0
     return [int(drops[:, tokens].max(axis=1).argmax()) if tokens.any() and len(drops) else -1 for tokens in of_target]

@@ -122,10 +122,6 @@ class Cells(State):
 
     layers: tuple[list[Tensor], ...]
 
-    def repeated(self, width: int) -> "Cells":
-        """Copies for `width` hypotheses: they diverge, and their rows are written to."""
-        return self.changed(lambda part: part.repeat(1, width, 1))
-
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Cells":
         return self.changed(lambda part: part.gather(1, parents[:, :, None].expand(-1, -1, part.shape[2])))
 

@@ -83,14 +83,14 @@ FILL = Use(
     MaskedModel,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:Masked",
-    pipeline="limelight.pipelines.encoders:make_mask_filler",
+    pipeline="limelight.pipelines.encoders:make_reader",
     command="limelight.cli.generate:fill",
 )
 CLASSIFY = Use(
     Classifier,
     prepare="limelight.preparation.pairs:prepare",
     task="limelight.training.tasks.language:Labels",
-    pipeline="limelight.pipelines.encoders:make_classifier",
+    pipeline="limelight.pipelines.encoders:make_reader",
     command="limelight.cli.generate:classify",
 )
 

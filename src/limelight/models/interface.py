@@ -22,6 +22,7 @@ from limelight.batching.ragged import Rows
 from limelight.errors import UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.shapes import Bool, Float, Int
+from limelight.tokens.tokenizer import END
 
 Integers = npt.NDArray[np.int64]
 
@@ -163,7 +164,7 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Batch) -> Float[Tensor, "batch length features"]:
-        """Features at every position of `batch.target_out`."""
+        """Features at every position of `batch.target_out`, given the true previous tokens (teacher forcing)."""
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         """Matrix and bias of the final linear layer, for callers that compute logits themselves.
@@ -186,9 +187,11 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
     """
 
     start_id: int
-    end_id: int
+    end_id = END
     source_padding: int
     target_padding: int
+    searches = False
+    """Whether `search` has results."""
 
     @property
     def output_size(self) -> int:
@@ -201,7 +204,6 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
             sources,
             targets,
             start=self.start_id,
-            end=self.end_id,
             source_padding=self.source_padding,
             target_padding=self.target_padding,
         )
@@ -235,17 +237,8 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
         return features if among is None else features[torch.from_numpy(among).to(ids.device)], state
 
     @abstractmethod
-    def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
-        """Features at all target positions at once, given the true previous tokens (teacher forcing)."""
-
-    @abstractmethod
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """The final linear layer: features to logits, without softmax."""
-
-    @property
-    def searches(self) -> bool:
-        """Whether `search` has results."""
-        return False
 
     def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
         """Run whole searches, all of the same width. Returns the best hypotheses of each, best first; None for a query

@@ -9,10 +9,9 @@ import numpy as np
 from limelight.batching.batch import cut_batches
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError
+from limelight.inspection.erasure import TokenizedPair
 from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import (
-    AlignmentHead,
-    TokenizedPair,
     agreement_of_directions,
     agreement_with_erasure,
     best_sources,
@@ -22,7 +21,7 @@ from limelight.inspection.word_alignment import (
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.preparation.word_alignment import grow
-from limelight.storage.tables import Heads, read_table
+from limelight.storage.tables import AlignmentHead, Heads, read_table
 from limelight.tokens import Tokenizers
 
 Links = list[tuple[int, int]]
@@ -154,4 +153,4 @@ def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
     """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_table` does."""
     counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
     table = read_table(path, Heads, layers=len(counts), heads=counts[0])
-    return [AlignmentHead(head.layer, head.head, head.reads) for head in table.heads] if table else []
+    return table.heads if table else []

@@ -217,13 +217,10 @@ class MaskFiller(Reader[MaskedModel]):
         return ids, begins
 
 
-def make_classifier(stored: Sequence[StoredModel]) -> Classifier:
-    """The classifier of a stored model."""
-    [classifier] = stored
-    return Classifier(cast(halves.Classifier, classifier.model), classifier.tokenizers.source)
-
-
-def make_mask_filler(stored: Sequence[StoredModel]) -> MaskFiller:
-    """The mask filler of a stored model."""
-    [filler] = stored
-    return MaskFiller(cast(MaskedModel, filler.model), filler.tokenizers.source)
+def make_reader(stored: Sequence[StoredModel]) -> Classifier | MaskFiller:
+    """The classifier or the mask filler of a stored model."""
+    [reader] = stored
+    model, tokenizer = reader.model, reader.tokenizers.source
+    if isinstance(model, MaskedModel):
+        return MaskFiller(model, tokenizer)
+    return Classifier(cast(halves.Classifier, model), tokenizer)

@@ -19,7 +19,7 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
 from limelight.inspection.contributions import contributions
-from limelight.inspection.erasure import PairWithWords, erasures, needed_words
+from limelight.inspection.erasure import TokenizedPair, erasures, needed_words, with_words
 from limelight.inspection.head_roles import Needed
 from limelight.inspection.heads import with_heads, without_heads
 from limelight.inspection.layers import decoder_lens, encoder_lens
@@ -30,13 +30,12 @@ from limelight.inspection.page_data import packed, page_document
 from limelight.inspection.probe import probe
 from limelight.inspection.similar import similar_words
 from limelight.inspection.standalone import require_theme, standalone_page
-from limelight.inspection.word_alignment import TokenizedPair, best_sources, between_words
+from limelight.inspection.word_alignment import best_sources, between_words
 from limelight.models.interface import eval_mode
 from limelight.models.transformer.model import Transformer
 from limelight.pipelines.job import BLANK
 from limelight.pipelines.translator import Translator
 from limelight.tokens import UNKNOWN, Tokenizer
-from limelight.tokens.tokenizer import is_control
 
 MAX_TOKENS = 200
 """Maximum tokens of source and of target: every head has a weight for each pair of them."""
@@ -109,11 +108,9 @@ class Explanation:
         self.factors = without_heads(self.model, question.off)
 
     @property
-    def words(self) -> list[list[int]]:
-        """The word of each source token, none for a tag: tags are no words of a text."""
-        tokenizer = self.tokenizers.source
-        named = zip(tokenizer.pieces(self.source), tokenizer.word_of(self.source), strict=True)
-        return [[] if is_control(piece) else [word] for piece, word in named]
+    def in_words(self) -> TokenizedPair:
+        """The source in words."""
+        return with_words(self.tokenizers.source, self.source, self.target)
 
     @_without_heads
     def weights(self) -> AttentionMap:
@@ -175,16 +172,13 @@ class Explanation:
     def _needed(self, seen: AttentionMap) -> Needed | None:
         """The source tokens that each target token needs: the tokens of the word with which the model's alignment heads
         link it, or, without alignment heads, the tokens that erasure finds. None for a long sentence."""
-        own, count, size = self.words, max(seen.source_words, default=0), len(self.target)
+        pair = self.in_words
         if not seen.cross.size:
             return None
         if heads := self.translator.alignment_heads:
-            pair = TokenizedPair(self.source, self.target, own, [[token] for token in range(size)], (count, size))
             linked = best_sources(between_words(seen.cross.astype(np.float64), pair), heads)
-            return [*([token for token, words in enumerate(own) if word in words] for word in linked), []]
-        if count * (size + 1) > MAX_ERASED:
-            return None
-        return needed_words(self.model, PairWithWords(self.source, self.target, own, count))
+            return [*([token for token, words in enumerate(pair.source_words) if word in words] for word in linked), []]
+        return needed_words(self.model, pair) if self._positions <= MAX_ERASED else None
 
     def measures(self) -> dict[str, Any]:
         """What weights do not say: `erasure` and `contributions`.
@@ -193,7 +187,7 @@ class Explanation:
         it is missing for a long sentence. `contributions` exist for Transformers (`inspection.contributions`).
         """
         measures = dict[str, Any]()
-        if self._word_count * (len(self.target) + 1) <= MAX_MEASURED:
+        if self._positions <= MAX_MEASURED:
             measures["erasure"] = packed(self.erasures())
         if isinstance(self.model, Transformer):
             model = with_heads(self.model, self.factors) if self.factors else self.model
@@ -204,13 +198,15 @@ class Explanation:
         return measures
 
     @property
-    def _word_count(self) -> int:
-        return len(set(self.tokenizers.source.word_of(self.source)))
+    def _positions(self) -> int:
+        """The number of target positions of which erasures take the probabilities."""
+        words, size = self.in_words.sizes
+        return words * (size + 1)
 
     @_without_heads
     def erasures(self) -> npt.NDArray[np.float64]:
         """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
-        return erasures(self.model, PairWithWords(self.source, self.target, self.words, self._word_count)).T
+        return erasures(self.model, self.in_words).T
 
     @_without_heads
     def layers(self) -> dict[str, Any]:
@@ -318,20 +314,9 @@ def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
     return ids
 
 
-ANSWERS: dict[str, Callable[..., Any]] = {
-    "explain": Explanation.document,
-    "explain_whole": Explanation.whole,
-    "explain_heads": Explanation.heads,
-    "head_weights": Explanation.head_weights,
-    "look_up": Explanation.look_up,
-    "measures": Explanation.measures,
-    "layers": Explanation.layers,
-    "map": Explanation.map,
-    "inside": Explanation.inside,
-    "distribution": Explanation.distribution,
-    "similar": Explanation.similar,
-}
-"""Explanations that a service offers, by name."""
+ANSWERS = ("document", "whole", "heads", "head_weights", "look_up", "measures", "layers", "map", "inside",
+           "distribution", "similar")  # fmt: skip
+"""Explanations that a service offers, by the names of their methods."""
 
 _QUESTION_FIELDS = {option.name for option in fields(Question)}
 _ARGUMENTS = ("kind", "side", "layer", "head", "row", "place", "word", "lines")
@@ -341,4 +326,4 @@ def answer(name: str, translator: Translator, text: str, options: Mapping[str, A
     """An explanation, with the fields of the question and the further arguments from the JSON of a request."""
     question = Question(text, **{key: value for key, value in options.items() if key in _QUESTION_FIELDS})
     further = {key: options[key] for key in _ARGUMENTS if key in options}
-    return ANSWERS[name](Explanation(translator, question), **further)
+    return getattr(Explanation(translator, question), name)(**further)

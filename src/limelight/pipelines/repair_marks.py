@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from limelight.config import Direction
 from limelight.decoding.ensemble import Ensemble
-from limelight.inspection.probe import probe
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.inspection.probe import attention_of
+from limelight.models.interface import Seq2Seq
 from limelight.pipelines.codec import Codec
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import mark_numbers, placeholder
@@ -203,9 +203,7 @@ def _attended(
     if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
         return None
     model = cast(Seq2Seq, codec.model.members[0]) if isinstance(codec.model, Ensemble) else codec.model
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(model.batch([source_ids], [target_ids]).to(device))
-    if not (layers := seen.layers("cross")):
+    if not (layers := attention_of(model, model.batch([source_ids], [target_ids])).layers("cross")):
         return None
     cross = layers[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()
     cross[:, : len(source_ids) - len(encode_marked(codec.tokenizers.source, text))] = 0  # the language tag

@@ -20,7 +20,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import islice
 from threading import Lock
 from typing import Any, NamedTuple
@@ -200,14 +199,8 @@ class Requests:
             yield owner, outcome.error
 
 
-@dataclass(eq=False, slots=True)
-class Task:
-    """A task of a scheduler."""
-
-    coming: Iterator[AnyJob]
-    """Jobs that have not begun."""
-    jobs: list[AnyJob] = field(default_factory=list)
-    """Jobs that have begun."""
+Task = tuple[Iterator[AnyJob], list[AnyJob]]
+"""A task of a scheduler: jobs that have not begun, and jobs that have."""
 
 
 class Ended(NamedTuple):
@@ -240,7 +233,7 @@ class Scheduler:
 
     def submit(self, number: int, jobs: Iterable[AnyJob]) -> None:
         """Begin with a task at the next step."""
-        self._tasks[number] = Task(iter(jobs))
+        self._tasks[number] = iter(jobs), []
         self._changed[number] = None
 
     def cancel(self, number: int) -> None:
@@ -276,23 +269,23 @@ class Scheduler:
         return [ended for number in changed if number in self._tasks for ended in self._advance_task(number)]
 
     def _advance_task(self, number: int) -> Iterator[Ended]:
-        task = self._tasks[number]
+        coming, begun = self._tasks[number]
         while True:
-            for job in list(task.jobs):
+            for job in list(begun):
                 self._hand_over(number, job)
                 if job.done:
-                    task.jobs.remove(job)
+                    begun.remove(job)
                     yield Ended(number, job)
                 if job.error is not None:
                     self.cancel(number)
                     return
             if not self._room(number):
                 return
-            further = next(task.coming, None)
+            further = next(coming, None)
             if further is None:
                 break
-            task.jobs.append(further)
-        if not task.jobs:
+            begun.append(further)
+        if not begun:
             self.cancel(number)
             yield Ended(number)
 

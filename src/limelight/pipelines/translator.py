@@ -21,7 +21,6 @@ from limelight.formats.lines import chunks
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.heads import Heads, with_heads
 from limelight.inspection.maps import attention_map
-from limelight.inspection.word_alignment import AlignmentHead
 from limelight.models.interface import eval_mode
 from limelight.pipelines.align import AttentionAligner, Links
 from limelight.pipelines.codec import Codec, Part, names_of, other_language
@@ -30,7 +29,7 @@ from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.scheduler import run
 from limelight.pipelines.text_job import TextJob, require_text
 from limelight.pipelines.translation import Translation
-from limelight.storage.tables import Roles
+from limelight.storage.tables import AlignmentHead, Roles
 from limelight.text.languages import language_name, normal_code
 
 __all__ = ["TextJob", "TextOptions", "Translation", "Translator"]

@@ -7,6 +7,7 @@ Training only warns of them: a few do little harm, and most of a file being wron
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 from unicodedata import category
@@ -61,11 +62,6 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
     """The pairs of all corpora that are worth training on, by the settings of training."""
     settings, seen = DataConfig(), set[int]()
     for corpus, stretches in checked:
-
-        def fault(pair: Pair, stretches: Stretches = stretches, first: int = report.total + 1) -> str:
-            is_misaligned = report.total - first in stretches.misaligned
-            return _fault(pair, stretches.languages, seen, is_misaligned=is_misaligned)
-
         yield from clean(
             pairs_of(corpus, silently),
             report,
@@ -73,18 +69,19 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
             max_length_ratio=settings.max_length_ratio,
             drop_duplicates=True,
             drop_identical=True,
-            fault=fault,
+            fault=partial(_fault, stretches, seen, report, report.total + 1),
         )
 
 
-def _fault(pair: Pair, languages: tuple[str, str], seen: set[int], *, is_misaligned: bool) -> str:
-    """The first of `REASONS` of `text/clean.py` that applies; `seen` are hashes of former pairs."""
+def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int, pair: Pair) -> str:
+    """The first of `REASONS` of `text/clean.py` that applies; `seen` are hashes of former pairs, and `first` is the
+    total of the report at the first pair of the corpus."""
     sides = (pair.source, pair.target)
     if any(map(encoding_damage, sides)):
         return "encoding"
-    if any(code and foreign_language(text, [code]) for text, code in zip(sides, languages, strict=True)):
+    if any(code and foreign_language(text, [code]) for text, code in zip(sides, stretches.languages, strict=True)):
         return "language"
-    if is_misaligned:
+    if report.total - first in stretches.misaligned:
         return "misaligned"
     count = len(seen)
     # The letters, with their vowel signs and accents, and the digits, in lowercase.

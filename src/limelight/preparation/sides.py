@@ -11,7 +11,6 @@ no threshold depends on the languages or on the text. `text/judge.py` compares t
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -56,13 +55,12 @@ Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class SideCheck:
+class SideCheck(NamedTuple):
     """The result for a corpus."""
 
-    findings: list[str] = field(default_factory=list)
+    findings: list[str]
     """What is wrong, for display."""
-    misaligned: list[range] = field(default_factory=list)
+    misaligned: list[range]
     """Stretches of the sample whose sides do not belong together."""
     measured: str = ""
     """How well the sides belong together, for display; empty if that cannot be told."""
@@ -85,12 +83,12 @@ def _cut(pair: Pair) -> Pair:
 def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str = "") -> SideCheck:
     """Check a sample of a corpus; `source` and `target` are the declared languages, empty if they are not known."""
     if not sample:
-        return SideCheck()
+        return SideCheck([], [])
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
     if contradicted := _contradicted(sources, targets, source, target):
         words = sum(len(text.split()) for text in (*sources, *targets))
         wrong = float(words >= 2 * MIN_SENTENCE_WORDS * len(sample))
-        return SideCheck([f"{name}: {contradicted}"], wrong=wrong, languages=(source, target))
+        return SideCheck([f"{name}: {contradicted}"], [], wrong=wrong, languages=(source, target))
     findings, misaligned, measured = list[str](), list[range](), ""
     scores = score_pairs(sources, targets)
     if scores.known.sum() >= max(MIN_PAIRS, MIN_KNOWN * len(sample)):

@@ -21,15 +21,14 @@ SCHEMES = ("bearer", "deepl-auth-key")
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 
 
-def build_app(service: Service, apis: Sequence[Api], cors: Sequence[str] = ()) -> ASGIApp:
-    """The application; `cors` are origins whose pages may call it, `*` for all."""
+def build_app(service: Service, apis: Sequence[Api]) -> ASGIApp:
+    """The application."""
     app = App(service, apis)
-    if not cors:
+    if not service.origins.pages:
         return app
-    service.origins = service.origins._replace(pages=cors)
     return CORSMiddleware(
         app,
-        allow_origins=list(cors),
+        allow_origins=service.origins.pages,
         allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],  # the client of OpenAI sends some of its own
         expose_headers=["Retry-After", "X-Trace-ID"],

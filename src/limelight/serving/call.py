@@ -1,6 +1,6 @@
 """A request as the dialects see it, and the routes of a dialect.
 
-    @API.post("/v2/translate")
+    @API.route("/v2/translate", "POST")
     async def translate(call: Call, form: Translate) -> JsonObject: ...
 
 The type of `form` declares the fields of the request. Answers are JSON, or a `Response`.
@@ -120,7 +120,7 @@ class Api:
     """Field of the request that may hold the key; only a header if empty."""
     routes: list[Route] = field(default_factory=list)
 
-    def route(self, method: str, path: str, **more: Any) -> Callable[[Handler], Handler]:
+    def route(self, path: str, method: str = "GET", **more: Any) -> Callable[[Handler], Handler]:
         """A decorator that adds a route with this handler; `more` are the fields of `Route`."""
 
         def add(handler: Handler) -> Handler:
@@ -128,11 +128,3 @@ class Api:
             return handler
 
         return add
-
-    def get(self, path: str, **more: Any) -> Callable[[Handler], Handler]:
-        """See `route`."""
-        return self.route("GET", path, **more)
-
-    def post(self, path: str, **more: Any) -> Callable[[Handler], Handler]:
-        """See `route`."""
-        return self.route("POST", path, **more)

@@ -65,11 +65,10 @@ class Way(NamedTuple):
         return {"source_lang": self.direction.source, "target_lang": self.direction.target}
 
 
-class Catalog:
+class Catalog(NamedTuple):
     """All models of a service, in the order of the command line."""
 
-    def __init__(self, models: Sequence[Model]) -> None:
-        self.models = tuple(models)
+    models: Sequence[Model]
 
     @property
     def translators(self) -> tuple[Model, ...]:

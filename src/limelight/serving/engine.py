@@ -18,7 +18,7 @@ from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.markdown import markdown_units
-from limelight.formats.translation_memory import TranslationMemory, open_memory
+from limelight.formats.translation_memory import Index, TranslationMemory, open_memory
 from limelight.formats.unit import FormatError, Unit
 from limelight.models.interface import eval_mode
 from limelight.pipelines.encoders import MaskFiller
@@ -237,12 +237,13 @@ class TranslationLane(Engine):
 
     def _memory_of(self, named: Sequence[Sequence[str]]) -> TranslationMemory:
         """The memories of a client, and the memory of the service. One that was deleted meanwhile is left out."""
-        opened = list[TranslationMemory]()
+        indexes = list[Index]()
         for name, *opening in named:
             with suppress(UserError, OSError):
-                opened.append(_opened_memory(*opening, name=name))
-        memories = opened if self._memory is None else [*opened, self._memory]
-        return TranslationMemory(index for memory in memories for index in memory.indexes)
+                indexes += _opened_memory(*opening, name=name).indexes
+        if self._memory is not None:
+            indexes += self._memory.indexes
+        return TranslationMemory(indexes)
 
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first: the languages of the model, and one that it does not know
@@ -269,7 +270,7 @@ class TranslationEngine(TranslationLane):
         self,
         translator: Translator,
         send: ReportCallback,
-        snapshots: Snapshots | None = None,
+        snapshots: Snapshots,
         memory: TranslationMemory | None = None,
     ) -> None:
         super().__init__(translator, send, memory)
@@ -321,8 +322,7 @@ class TranslationEngine(TranslationLane):
 
     def _explain(self, task: Task) -> None:
         if task.kind == "snapshots":
-            known = {"updates": [], "curve": []} if self._snapshots is None else self._snapshots.described()
-            return self.done(task.id, known)
+            return self.done(task.id, self._snapshots.described())
         translator = self._snapshot(task.options.get("snapshot"))
         return self.done(task.id, answer(task.kind, translator, task.texts[0], task.options))
 
@@ -331,11 +331,9 @@ class TranslationEngine(TranslationLane):
         if update is None:
             return self._translator
         try:
-            if self._snapshots is not None and update in self._snapshots.updates:
-                return self._snapshots.at(update)
-        except (UserError, OSError):
-            pass  # its message would have a path
-        raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read")
+            return self._snapshots.at(update)
+        except (UserError, OSError):  # its message would have a path
+            raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read") from None
 
 
 @lru_cache(MAX_OPEN)

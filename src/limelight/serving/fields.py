@@ -2,9 +2,10 @@
 
 import asyncio
 from codecs import BOM_UTF8
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -55,18 +56,15 @@ async def read_body(request: Request, limits: Limits, *, upload: bool) -> bytes:
 def read_query(query: bytes) -> dict[str, Any]:
     """The fields of a query string, or of a form. Raises `Refusal`."""
     try:
-        pairs = parse_qsl(query.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
+        fields = parse_qs(query.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
         raise bad_request(f"the form is not UTF-8, or has more than {MAX_FIELDS} fields") from None
-    return _collected(pairs)
+    return _single(fields)
 
 
-def _collected(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """The fields; a repeated one is a list."""
-    collected: dict[str, list[str]] = {}
-    for key, value in pairs:
-        collected.setdefault(key, []).append(value)
-    return {key: values[0] if len(values) == 1 else values for key, values in collected.items()}
+def _single(fields: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The fields; only a repeated one is a list."""
+    return {key: values[0] if len(values) == 1 else values for key, values in fields.items()}
 
 
 async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
@@ -105,18 +103,18 @@ async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dic
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    pairs, uploads = list[tuple[str, str]](), dict[str, Upload]()
+    fields, uploads = defaultdict[str, list[str]](list), dict[str, Upload]()
     try:
         form = await Request(request.scope, receive).form(max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body))
         for key, value in form.multi_items():
             if isinstance(value, UploadFile):
                 uploads[key] = Upload(value.filename or "", await value.read())
             else:
-                pairs.append((key, value))
+                fields[key].append(value)
         await form.close()
     except (MultiPartException, ValueError, AttributeError, LookupError):
         raise bad_request("invalid multipart body, or more than one file") from None
-    return _collected(pairs), uploads
+    return _single(fields), uploads
 
 
 def read_form(form: type[Form], fields: Any) -> Form:

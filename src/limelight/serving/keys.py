@@ -162,9 +162,10 @@ class Keys:
             return False
         try:
             status = self._path.stat()
-            version = status.st_mtime_ns, status.st_ctime_ns, status.st_ino  # the second after a change of the owner
+            # The second changes with the owner, too.
+            version = status.st_mtime_ns, status.st_ctime_ns, status.st_ino
         except OSError:
-            version = (0,)
+            version = 0, 0, 0
         is_changed, self._version = version != self._version, version
         if is_changed:
             self._keys = read_keys(self._path, required=True)

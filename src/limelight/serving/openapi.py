@@ -18,8 +18,8 @@ APIS = (own.API, deepl.API, openai.API, libretranslate.API)
 """The last one answers for paths that none has."""
 
 
-@own.API.get("/openapi.json")
-@libretranslate.API.get("/spec", public=True)
+@own.API.route("/openapi.json")
+@libretranslate.API.route("/spec", public=True)
 async def describe(call: Call) -> Response:
     """This document."""
     return Response(documentation(), media_type=JSON)

@@ -130,7 +130,7 @@ class TextHead(OfHead, Masked):
 
 
 VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
-    "explain": (Explain, "explain", "document", "The document of a translation: docs/schema/page-1.json."),
+    "explain": (Explain, "document", "document", "The document of a translation: docs/schema/page-1.json."),
     "head": (Head, "head_weights", "matrix", "The weights of one head."),
     "look_up": (LookUp, "look_up", "look_up", "The numbers of one computation of attention."),
     "measures": (Explain, "measures", "measures", "Erasure and contributions."),
@@ -156,7 +156,7 @@ def _add_view(path: str, form: type[Explain] | type[Masked], what: str, field: s
 
     view.__doc__ = description
     view.__annotations__["form"] = form
-    API.post(f"/api/v1/page/{path}")(view)
+    API.route(f"/api/v1/page/{path}", "POST")(view)
 
 
 for path, given in VIEWS.items():
@@ -166,13 +166,13 @@ for path, given in VIEWS.items():
 # ---- the page
 
 
-@API.get("/", public=True, counted=False)
+@API.route("/", public=True, counted=False)
 async def frame(call: Call) -> Response:
     """The page."""
     return _static("index.html", FRAME)
 
 
-@API.get("/page/{name}", public=True, counted=False)
+@API.route("/page/{name}", public=True, counted=False)
 async def static(call: Call) -> Response:
     """A file of the page."""
     name = call.path["name"]
@@ -182,7 +182,7 @@ async def static(call: Call) -> Response:
     return _static(name, media_type)
 
 
-@API.get("/api/v1/page/first", counted=False)
+@API.route("/api/v1/page/first", counted=False)
 async def first(call: Call) -> Response:
     """The document that is stored with the first model, which the page shows while it loads; null if there is none."""
     with suppress(UserError, OSError):  # a folder without a model, which the log names, or a file that is too large
@@ -214,32 +214,32 @@ class File(Explain):
         return Explain(**{**kept, **changed})
 
 
-@API.post("/api/v1/page/file")
+@API.route("/api/v1/page/file", "POST")
 async def file(call: Call, form: File) -> Response:
     """The document as one HTML file that works without a server."""
     from limelight.inspection.standalone import standalone_page  # with torch, which only this needs
 
-    document = await form.answer(call, "explain_whole")
+    document = await form.answer(call, "whole")
     if form.state:
         document["state"] = form.state
     if form.prefix or form.forced or form.off:
-        before = await form.plain(snapshot=form.snapshot).answer(call, "explain")
+        before = await form.plain(snapshot=form.snapshot).answer(call, "document")
         document["before"] = before["translation"]
     if form.beside:
-        document["beside"] = [await form.plain(model=name).answer(call, "explain_heads") for name in form.beside]
+        document["beside"] = [await form.plain(model=name).answer(call, "heads") for name in form.beside]
     if form.training:
         snapshots = await Named(model=form.model or document["model"]).answer(call, "snapshots")
         known = snapshots["updates"]
         count = min(len(known), MAX_SNAPSHOTS)
         updates = [known[(number + 1) * len(known) // count - 1] for number in range(count)]
-        documents = {str(number): await form.plain(snapshot=number).answer(call, "explain_heads") for number in updates}
+        documents = {str(number): await form.plain(snapshot=number).answer(call, "heads") for number in updates}
         document["training"] = {"updates": updates, "curve": snapshots["curve"], "documents": documents}
     text = await asyncio.to_thread(standalone_page, document, theme=form.theme)
     headers = {"Content-Disposition": 'attachment; filename="limelight.html"', "Content-Security-Policy": "sandbox"}
     return Response(text, headers=headers, media_type=FRAME)
 
 
-@API.post("/api/v1/page/snapshots")
+@API.route("/api/v1/page/snapshots", "POST")
 async def snapshots(call: Call, form: Named) -> JsonObject:
     """The updates of a run after which it has snapshots, and the curve of its validations by `update`."""
     return {"format": FORMAT, **await form.answer(call, "snapshots")}
@@ -253,7 +253,7 @@ class Write(Masked):
     """How to draw; if omitted, the most probable tokens are searched for."""
 
 
-@API.post("/api/v1/page/write")
+@API.route("/api/v1/page/write", "POST")
 async def write(call: Call, form: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
     done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})

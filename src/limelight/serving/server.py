@@ -4,8 +4,8 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from limelight.serving.limits import Limits
 from limelight.serving.links import Link, Loading
 from limelight.serving.logs import ForeignLog, Log
 from limelight.serving.openapi import APIS
+from limelight.serving.origin import Origins
 from limelight.serving.pool import Pool
 from limelight.serving.service import Service
 from limelight.serving.stored import Glossaries, Memories
@@ -105,17 +106,6 @@ class TimedProtocol(HttpToolsProtocol):
             self._timer = None
 
 
-class DrainingServer(uvicorn.Server):
-    """A server whose owner is told of SIGTERM and SIGINT."""
-
-    stop: Callable[[], object]
-    """Called at a signal."""
-
-    def handle_exit(self, sig: int, frame: Any) -> None:
-        """Handle a signal."""
-        self.stop()
-
-
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens, before anything is loaded. Raises `RunError` if the address is taken or not ours."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -133,7 +123,7 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def web_server(service: Service, app: Any, *, proxies: str = "") -> DrainingServer:
+def web_server(service: Service, app: Any, *, proxies: str = "") -> uvicorn.Server:
     """The web server, which is not running yet; `proxies` as in `serve`."""
     logging.getLogger("uvicorn.error").handlers = [ForeignLog(service.log, "server")]
     logging.getLogger("uvicorn.error").propagate = False
@@ -153,7 +143,7 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> DrainingServ
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=CLOSING_SECONDS,
     )
-    server = DrainingServer(config)
+    server = uvicorn.Server(config)
     connections = server.server_state.connections  # and not the server, which would keep the application with it
     service.connections = lambda: len(connections)
     return server
@@ -165,28 +155,28 @@ class Plan:
 
     models: Mapping[str, Loading]
     """By their names."""
-    limits: Limits = field(default_factory=Limits)
-    host: str = "127.0.0.1"
-    port: int = 8000
-    engines: int = 1
+    limits: Limits
+    host: str
+    port: int
+    engines: int
     """Number of engines of each model."""
-    keys: Path | None = None
-    glossaries: Path | None = None
+    keys: Path | None
+    glossaries: Path | None
     """A folder for the glossaries of clients; if None, they end with the service."""
-    memories: Path | None = None
+    memories: Path | None
     """Likewise for their translation memories."""
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[str, ...]
     """Names under which it is reached, beside addresses and `localhost`."""
-    cors: tuple[str, ...] = ()
-    proxies: str = ""
-    drain_seconds: float = 30.0
+    cors: tuple[str, ...]
+    proxies: str
+    drain_seconds: float
 
 
 async def run_service(plan: Plan, log: Log) -> None:
     """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`. A
     second signal ends the process at once, and SIGHUP loads the models again. Raises `UserError` for a file of keys
     that is missing or none, `RunError` for an address that is taken."""
-    keys = None if plan.keys is None else Keys(plan.keys, log=log)
+    keys = Keys(plan.keys or (), log=log)
     glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
     listening, loop = listen(plan.host, plan.port), asyncio.get_running_loop()
 
@@ -196,9 +186,9 @@ async def run_service(plan: Plan, log: Log) -> None:
     catalog = Catalog([Model(name, pool_of(name), planned.folder) for name, planned in plan.models.items()])
     for model in catalog.models:
         model.pool.start()
-    service = Service(catalog, plan.limits, keys=keys, log=log, glossaries=glossaries, memories=memories)
-    service.origins = service.origins._replace(hosts=(*plan.hosts, plan.host))
-    server = web_server(service, build_app(service, APIS, plan.cors), proxies=plan.proxies)
+    guarded, origins = plan.keys is not None, Origins((*plan.hosts, plan.host), plan.cors)
+    service = Service(catalog, plan.limits, log, keys, guarded, origins, glossaries, memories)
+    server = web_server(service, build_app(service, APIS), proxies=plan.proxies)
     tasks = set[asyncio.Task[None]]()
 
     def stop() -> None:
@@ -215,11 +205,12 @@ async def run_service(plan: Plan, log: Log) -> None:
         log("reload")
         tasks.update(asyncio.create_task(load_again(model)) for model in catalog.models)
 
-    server.stop = partial(loop.call_soon_threadsafe, stop)
+    # Of SIGTERM and SIGINT.
+    server.handle_exit = lambda *_: loop.call_soon_threadsafe(stop)  # type: ignore[assignment, method-assign]
     if hasattr(signal, "SIGHUP"):  # Windows has none
         loop.add_signal_handler(signal.SIGHUP, reload)
     host, port = listening.getsockname()[:2]
-    log("listening", host=host, port=port, keys=keys is not None, models=list(plan.models))
+    log("listening", host=host, port=port, keys=guarded, models=list(plan.models))
     try:
         await server.serve(sockets=[listening])
     finally:

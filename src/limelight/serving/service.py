@@ -133,31 +133,29 @@ class Answer(NamedTuple):
         return next(iter(self.detected), self.source_lang)
 
 
+@dataclass(eq=False)
 class Service:
     """All that requests are answered with."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        limits: Limits,
-        *,
-        keys: Keys | None = None,
-        log: Log | None = None,
-        glossaries: Glossaries | None = None,
-        memories: Memories | None = None,
-    ) -> None:
-        self.catalog, self.limits, self.keys, self.guarded = catalog, limits, keys or Keys([]), keys is not None
-        self.metrics, self.log = Metrics(), log or Log()
-        self.draining = False
-        """Whether the service is about to end, and takes nothing more."""
-        self.connections: Callable[[], int] = lambda: 0
-        """How many there are; the server sets it."""
-        self.origins = Origins()
-        self.uploads = Uploads(limits.documents)
-        self.glossaries = glossaries or Glossaries()
-        self.memories = memories or Memories(limits)
-        self.used: dict[str, int] = {}
-        """Characters that each client has had translated since the start."""
+    catalog: Catalog
+    limits: Limits
+    log: Log
+    keys: Keys
+    guarded: bool
+    """Whether a key is needed."""
+    origins: Origins
+    glossaries: Glossaries
+    memories: Memories
+    metrics: Metrics = field(default_factory=Metrics)
+    draining: bool = False
+    """Whether the service is about to end, and takes nothing more."""
+    connections: Callable[[], int] = lambda: 0
+    """How many there are; the server sets it."""
+    used: dict[str, int] = field(default_factory=dict)
+    """Characters that each client has had translated since the start."""
+
+    def __post_init__(self) -> None:
+        self.uploads = Uploads(self.limits.documents)
 
     @property
     def ready(self) -> bool:

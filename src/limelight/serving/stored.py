@@ -64,22 +64,25 @@ class Store(Generic[Kind]):
 
     Args:
         folder: where they are kept; a temporary one if it is None.
-        name: of one item, for messages.
     """
 
-    def __init__(self, folder: Path | None, kind: type[Kind], name: str) -> None:
-        self.name, self._writing = name, asyncio.Lock()
+    kind: type[Kind]
+    name: str
+    """Of one item, for messages."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._writing = asyncio.Lock()
         if folder is None:
-            folder = Path(tempfile.mkdtemp(prefix=f"limelight-{name}-"))
+            folder = Path(tempfile.mkdtemp(prefix=f"limelight-{self.name}-"))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            items = [kind.model_validate_json((path := file).read_bytes()) for file in folder.glob("*.json")]
+            items = [self.kind.model_validate_json((path := file).read_bytes()) for file in folder.glob("*.json")]
         except OSError as error:
-            raise RunError(f"{folder}: a {name} cannot be kept there: {cause(error)}") from None
+            raise RunError(f"{folder}: a {self.name} cannot be kept there: {cause(error)}") from None
         except ValueError:
-            raise UserError(f"{path}: not a {name} of the service; move it elsewhere") from None
+            raise UserError(f"{path}: not a {self.name} of the service; move it elsewhere") from None
         self._all = {item.id: item for item in sorted(items, key=lambda item: item.created)}
 
     def list(self, owner: str) -> list[Kind]:
@@ -121,19 +124,15 @@ class StoredGlossary(Item):
     entries: str
     """One term per line: source TAB target."""
 
-    @property
-    def terms(self) -> list[tuple[str, str]]:
-        """The terms."""
-        pairs = (line.partition("\t") for line in self.entries.splitlines())
-        return [(source, target) for source, _, target in pairs]
-
 
 def read_terms(path: str) -> list[tuple[str, str]]:
     """The usable terms of a glossary, from its file; none if it was deleted meanwhile."""
     try:
-        return usable(StoredGlossary.model_validate_json(Path(path).read_bytes()).terms)
+        entries = StoredGlossary.model_validate_json(Path(path).read_bytes()).entries
     except FileNotFoundError:
         return []
+    rows = (line.partition("\t") for line in entries.splitlines())
+    return usable((source, target) for source, _, target in rows)
 
 
 def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -164,8 +163,7 @@ def read_entries(text: str, separator: str) -> str:
 class Glossaries(Store[StoredGlossary]):
     """All glossaries of a service."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        super().__init__(folder, StoredGlossary, "glossary")
+    kind, name = StoredGlossary, "glossary"
 
     async def add(self, new: StoredGlossary) -> StoredGlossary:
         """Keep a new one. Raises `Refusal` if there are too many."""
@@ -203,8 +201,10 @@ class StoredMemory(Item):
 class Memories(Store[StoredMemory]):
     """All memories of a service."""
 
+    kind, name = StoredMemory, "memory"
+
     def __init__(self, limits: Limits, folder: Path | None = None) -> None:
-        super().__init__(folder, StoredMemory, "memory")
+        super().__init__(folder)
         self._limits = limits
 
     async def add(self, new: StoredMemory, name: str, content: bytes) -> tuple[StoredMemory, list[BadLine]]:

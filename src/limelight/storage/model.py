@@ -18,7 +18,6 @@ from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.storage.layout import CARD, CONFIG, LABELS, TOKENIZER, WEIGHTS, find_model
 from limelight.storage.weights import (
-    Int8Matrix,
     assign_weights,
     fitting,
     named_weights,
@@ -81,11 +80,7 @@ def load_model(path: str | Path, device: torch.device | None = None) -> StoredMo
     except UserError as error:
         raise UserError(f"{folder / CONFIG}: {error}") from None
     copies = {name: tensor.clone() for name, tensor in mapped.items()}  # the file may be replaced while they are in use
-    weights = fitting(rows, copies, str(folder / WEIGHTS))
-    assign_weights(
-        rows,
-        {name: tensor if isinstance(tensor, Int8Matrix) else tensor.float() for name, tensor in weights.items()},
-    )
+    assign_weights(rows, fitting(rows, copies, str(folder / WEIGHTS)))
     return StoredModel(folder, rows.eval(), tokenizers, config, notes, device or torch.device("cpu"))
 
 

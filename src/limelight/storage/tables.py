@@ -132,8 +132,8 @@ class Confidence(Table):
 
 
 @dataclass(frozen=True)
-class Head:
-    """A head from which words are aligned."""
+class AlignmentHead:
+    """A head from which words are aligned, and the step at which its weights are taken."""
 
     layer: Annotated[StrictInt, Field(ge=0)]
     head: Annotated[StrictInt, Field(ge=0)]
@@ -144,7 +144,7 @@ class Head:
 class Heads(Table):
     """The heads from which words are aligned."""
 
-    heads: Annotated[list[Head], Field(min_length=1)]
+    heads: Annotated[list[AlignmentHead], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _require_heads(self, info: ValidationInfo) -> Self:

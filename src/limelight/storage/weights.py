@@ -99,22 +99,22 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
 
     Raises `RunError` with path and cause if that fails; an existing file is then unchanged.
     """
-    contiguous = {name: tensor.contiguous() for name, tensor in weights.items()}
     try:
-        # Write directly to the file: the library hangs when memory runs out while it concatenates all tensors.
-        fill_file(path, lambda partial: _save(partial, contiguous, {"format": "pt", **(notes or {})}))
+        fill_file(path, lambda partial: write_tensors(partial, weights, notes))
     except (OSError, SafetensorError) as error:
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
 
 
-def _save(path: Path, weights: dict[str, Tensor], notes: dict[str, str]) -> None:
-    """Write the file with sorted notes. The library keeps them in a hash table, so that the same model would have other
-    bytes each time."""
-    save_file(weights, path, metadata=notes)
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
+    """Write a file, not atomically, with sorted notes. The library keeps them in a hash table, so that the same model
+    would have other bytes each time."""
+    # Write directly to the file: the library hangs when memory runs out while it concatenates all tensors.
+    all_notes = {"format": "pt", **(notes or {})}
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata=all_notes)
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
-        header["__metadata__"] = dict(sorted(notes.items()))
+        header["__metadata__"] = dict(sorted(all_notes.items()))
         ordered = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
         file.seek(8)
         file.write(ordered.ljust(size))  # the same characters, and spaces as before
@@ -195,11 +195,11 @@ def put_weights(model: nn.Module, weights: Mapping[str, Tensor], where: str) -> 
 
 
 def assign_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Make the tensors themselves the parameters of a model, whose own may be on the `meta` device."""
+    """Make the tensors, in fp32 or `Int8Matrix`, the parameters of a model, whose own may be on the `meta` device."""
     parameters = dict[int, nn.Parameter]()
     for name, parameter in model.named_parameters():
         tensor = weights[name]
-        parameters[id(parameter)] = tensor if isinstance(tensor, Int8Matrix) else nn.Parameter(tensor)
+        parameters[id(parameter)] = tensor if isinstance(tensor, Int8Matrix) else nn.Parameter(tensor.float())
     for module in model.modules():
         for name, parameter in list(module.named_parameters(recurse=False, remove_duplicate=False)):
             setattr(module, name, parameters[id(parameter)])

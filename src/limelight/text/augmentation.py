@@ -100,17 +100,12 @@ _NEAR = {
 """The adjacent keys of each key."""
 
 
-def no_alignment(_place: int) -> Alignment:
-    """For pairs without alignments. Raises `ValueError`."""
-    raise ValueError(f"{', '.join(ALIGNED)} need word alignments, and there are none")
-
-
 def augment(
     pairs: Sequence[Sides],
     languages: Sequence[Languages],
     rates: Mapping[str, float],
     seed: int,
-    alignment_of: Callable[[int], Alignment] = no_alignment,
+    alignment_of: Callable[[int], Alignment],
     tags: Sequence[object] = (),
     name_lists: Sequence[Sequence[str]] = (),
 ) -> list[Augmented]:
@@ -125,8 +120,6 @@ def augment(
         alignment_of: index of a pair -> its word alignment, for `ALIGNED`.
         tags: the tags before each source; empty if all sources have the same tags or none.
         name_lists: lists of names of one kind each, for `names`; names are invented where there is none.
-
-    Raises `ValueError` if a rate needs alignments and there are none.
     """
     random = Random(seed)
     changes = AUGMENTATIONS | {"names": partial(names, lists=name_lists)}

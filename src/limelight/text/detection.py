@@ -16,8 +16,8 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from random import Random
+from typing import NamedTuple
 from unicodedata import normalize
 
 import numpy as np
@@ -50,8 +50,7 @@ RARE = 5
 _OTHER = re.compile(r"[^\w']+")
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageDetector:
+class LanguageDetector(NamedTuple):
     """Identifies the language of a text; made by `learn_detector`."""
 
     languages: tuple[str, ...]
@@ -124,7 +123,7 @@ def _calibrated(detector: LanguageDetector, held_out: Sequence[tuple[int, str]])
         return -float(np.log(_softmax(sums / temperature)[rows, right] + 1e-30).sum())
 
     other = float((own / counts).min()) - MARGIN if counts.all() else -math.inf
-    return replace(detector, temperature=min(TEMPERATURES, key=loss), other=other)
+    return detector._replace(temperature=min(TEMPERATURES, key=loss), other=other)
 
 
 def _hashes(text: str) -> Iterator[int]:

@@ -138,7 +138,8 @@ class _Draft:
             self._targets[link.source].append(link.target)
             self._sources[link.target].append(link.source)
         self._sure = [{link[side] for link in alignment.links if link.sure} for side in (0, 1)]
-        self._marked: list[tuple[Span, bool]] = []
+        self.marked = list[tuple[Span, bool]]()
+        """Marked phrases, and whether further marks may lie inside. None may cross the ends of a phrase."""
         self._outer = 0
 
     def new_marks(self, count: int) -> list[str]:
@@ -160,10 +161,6 @@ class _Draft:
             if target and (not self.is_common(0, source) or random.random() < 0.1):
                 return source, target
         return None
-
-    def mark(self, span: Span, *, is_open: bool) -> None:
-        """Mark a phrase. Further marks are allowed around it and, if it is open, inside it, but not across its ends."""
-        self._marked.append((span, is_open))
 
     def place(self, side: int, span: Span) -> tuple[int, int]:
         """Begin and end of a phrase in characters."""
@@ -196,7 +193,7 @@ class _Draft:
 
     def _is_free(self, span: Span, *, around: bool) -> bool:
         """Whether a phrase crosses no marked one. It may lie inside an open one or, with `around`, contain others."""
-        for other, is_open in self._marked:
+        for other, is_open in self.marked:
             apart = other[1] < span[0] or span[1] < other[0]
             outside = around and span[0] <= other[0] and other[1] <= span[1]
             inside = is_open and other[0] <= span[0] and span[1] <= other[1]
@@ -225,7 +222,7 @@ def _replace(draft: _Draft, random: Random) -> None:
         opening, closing = random.choice(_WRAPS) if random.random() < 0.12 else ("", "")
         for side, span in enumerate(phrase):
             draft.edits[side].append(_Edit(*draft.place(side, span), _IN_PLACE, opening + mark[0] + closing))
-        draft.mark(phrase[0], is_open=False)
+        draft.marked.append((phrase[0], False))
 
 
 def _surround(draft: _Draft, random: Random) -> None:
@@ -239,7 +236,7 @@ def _surround(draft: _Draft, random: Random) -> None:
         length = phrase[0][1] - phrase[0][0] + 1
         draft.insert(phrase, _BEFORE - length, marks[0], marks[0], after=False)
         draft.insert(phrase, length, marks[1], marks[1], after=True)
-        draft.mark(phrase[0], is_open=True)
+        draft.marked.append((phrase[0], True))
 
 
 def _insert(draft: _Draft, random: Random) -> None:
@@ -257,7 +254,7 @@ def _insert(draft: _Draft, random: Random) -> None:
         texts.append(space + code if after else code + space)
     if code:
         draft.insert(phrase, reach if after else _BEFORE - reach, *texts, after=after)
-    draft.mark(phrase[0], is_open=False)
+    draft.marked.append((phrase[0], False))
 
 
 def _insert_outside(draft: _Draft, random: Random) -> None:
@@ -287,7 +284,7 @@ def _annotate(draft: _Draft, random: Random) -> None:
             continue
         end = draft.place(0, phrase[0])[1]
         draft.edits[0].append(_Edit(end, end, 0, annotated("", _other_form(form, draft.forms, random))))
-        draft.mark(phrase[0], is_open=False)
+        draft.marked.append((phrase[0], False))
         wanted -= 1
 
 

@@ -224,12 +224,12 @@ def carried_numbers(text: str, source: str, target: str, *, every: bool = False)
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after, new = text[number.end : number.end + 1], localized(number, source, target)
-        if number.kind == "plain":  # the model writes a unit in the script of its language
+        is_unknown = number.kind == "named date" and new == number.text  # the target language has no names of months
+        if number.kind == "plain":
+            # A unit in another script, and what is written without a space, are the model's.
             has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
-            is_free = has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after)
-        else:
-            is_free = number.kind == "named date" and new == number.text
-        if (is_fixed or every) and not is_free:
+            is_unknown = bool(has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
+        if (is_fixed or every) and not is_unknown:
             yield number.begin, number.end, new
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
@@ -91,16 +91,23 @@ class PairLines:
         if self.suffix == ".tmx" and not (source and target):
             raise UserError(f"{path}: a .tmx file names its languages: give --source LANG and --target LANG")
 
-    def head(self) -> Iterator[str]:
-        """The lines before all pairs."""
-        if self.suffix == ".tmx":
-            yield '<?xml version="1.0" encoding="UTF-8"?>'
-            yield '<tmx version="1.4">'
-            yield (
-                f'<header creationtool="limelight" creationtoolversion="{escape(__version__)}" segtype="sentence" '
-                f'o-tmf="limelight" adminlang="en" srclang="{escape(self.languages[0])}" datatype="plaintext"/>'
-            )
-            yield "<body>"
+    def whole(self, pairs: Iterable[str]) -> Iterator[str]:
+        """All lines of a file with these lines of `pair`; none without pairs."""
+        empty = True
+        for line in pairs:
+            if empty and self.suffix == ".tmx":
+                yield '<?xml version="1.0" encoding="UTF-8"?>'
+                yield '<tmx version="1.4">'
+                yield (
+                    f'<header creationtool="limelight" creationtoolversion="{escape(__version__)}" segtype="sentence" '
+                    f'o-tmf="limelight" adminlang="en" srclang="{escape(self.languages[0])}" datatype="plaintext"/>'
+                )
+                yield "<body>"
+            empty = False
+            yield line
+        if self.suffix == ".tmx" and not empty:
+            yield "</body>"
+            yield "</tmx>"
 
     def pair(self, source: str, target: str, notes: Mapping[str, str | float] | None = None) -> str:
         """A pair as a line. Notes, such as its confidence, are written where the format has a place for them."""
@@ -116,12 +123,6 @@ class PairLines:
             for language, text in zip(self.languages, (source, target), strict=True)
         )
         return f"<tu>{props}{sides}</tu>"
-
-    def tail(self) -> Iterator[str]:
-        """The lines after all pairs."""
-        if self.suffix == ".tmx":
-            yield "</body>"
-            yield "</tmx>"
 
 
 def _xml(text: str) -> str:

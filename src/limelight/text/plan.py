@@ -61,7 +61,6 @@ class MarkedSentence(NamedTuple):
 class Plan(NamedTuple):
     """A text as sentences."""
 
-    text: str
     gaps: Sentences
     """The text between its sentences."""
     marked: tuple[MarkedSentence, ...]
@@ -114,7 +113,7 @@ def plan_text(
     marked, spans = protect(text, protectors) if protectors or has_terms else (text, ())
     if not (spans or has_terms):
         gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
-        return Plan(text, gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
+        return Plan(gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
 
     gaps = with_short(
         _split(marked, spans, "" if whole else language),
@@ -122,7 +121,7 @@ def plan_text(
     )
     sentences = (_sentence(sentence, spans) for sentence in gaps.texts)
     return Plan(
-        text, gaps, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans
+        gaps, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans
     )
 
 

@@ -124,11 +124,10 @@ def _bytes_of(tokenizer: Tokenizer, character: str) -> tuple[int, ...]:
 
 def _with_tags(tokenizer: Side, tags: Sequence[str]) -> Side:
     """The same vocabulary with these reserved tokens after its own."""
-    reserved = (*tokenizer.reserved, *tags)
-    if isinstance(tokenizer, ListedTokenizer):
-        return _relisted(tokenizer, tokenizer.sentencepiece, tags, reserved)
-    model = add_pieces(tokenizer.model, ((tag, 0.0) for tag in tags), kind=CONTROL)
-    return SentencePieceTokenizer(model, kind=tokenizer.kind, reserved=reserved)
+    model = _model_of(tokenizer)
+    if isinstance(tokenizer, SentencePieceTokenizer):
+        model = add_pieces(model, ((tag, 0.0) for tag in tags), kind=CONTROL)
+    return _extended(tokenizer, model, tags, (*tokenizer.reserved, *tags))
 
 
 def _ranked(tokenizer: Side, pieces: Sequence[NewPiece]) -> Side:
@@ -136,14 +135,14 @@ def _ranked(tokenizer: Side, pieces: Sequence[NewPiece]) -> Side:
     scores = scores_in(_model_of(tokenizer))
     lowest = min(scores.values(), default=0.0)
     new = [(piece.text, lowest - 1 - number) for number, piece in enumerate(pieces) if piece.text not in scores]
-    model = add_pieces(_model_of(tokenizer), new)
-    if isinstance(tokenizer, ListedTokenizer):
-        return _relisted(tokenizer, model, [piece.text for piece in pieces], tokenizer.reserved)
-    return SentencePieceTokenizer(model, kind=tokenizer.kind, reserved=tokenizer.reserved)
+    more = [piece.text for piece in pieces]
+    return _extended(tokenizer, add_pieces(_model_of(tokenizer), new), more, tokenizer.reserved)
 
 
-def _relisted(old: ListedTokenizer, model: bytes, more: Sequence[str], reserved: Sequence[str]) -> ListedTokenizer:
-    """A list with more tokens at its end."""
+def _extended(old: Side, model: bytes, more: Sequence[str], reserved: Sequence[str]) -> Side:
+    """A tokenizer with a larger sentencepiece model, or with more tokens at the end of its list."""
+    if isinstance(old, SentencePieceTokenizer):
+        return SentencePieceTokenizer(model, kind=old.kind, reserved=reserved)
     return ListedTokenizer(listed_model(model, [*old.pieces(range(old.padding)), *more]), reserved=reserved)
 
 

@@ -98,15 +98,15 @@ def encode_mixed(
     return [next(with_marks if is_marked else rows) for is_marked in marked]
 
 
-def decode_marked(tokenizer: Tokenizer, ids: Sequence[int], marks: Sequence[str] = PLACEHOLDERS) -> str:
-    """The marked text of `ids`: like `decode`, but including `marks`: the first ones of `MARK_PIECES`."""
+def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """The marked text of `ids`: like `decode`, but including placeholders."""
     if isinstance(tokenizer, TaggedTokenizer):
         tokenizer = tokenizer.tokenizer
     keeps = _keeps_spaces(tokenizer)
     text, segment = "", list[int]()
     for number, piece in zip(ids, tokenizer.pieces(ids), strict=True):
-        if piece in marks:
-            text += _decoded(tokenizer, segment, keeps=keeps) + mark_of(marks.index(piece))
+        if piece in PLACEHOLDERS:
+            text += _decoded(tokenizer, segment, keeps=keeps) + mark_of(PLACEHOLDERS.index(piece))
             segment = []
         elif not is_control(piece) and piece not in (END_PIECE, PADDING_PIECE):
             segment.append(number)

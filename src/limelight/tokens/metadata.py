@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -101,10 +100,13 @@ class FileTokenizer(ABC):
         """The ids without incomplete byte sequences, as at the end of truncated text."""
         if self._bytes.keys().isdisjoint(ids):
             return [int(number) for number in ids]
-        kept = list[int]()
-        for is_byte, run in groupby(map(int, ids), self._bytes.__contains__):
-            numbers = list(run)
-            kept += _in_characters(numbers, [self._bytes[number] for number in numbers]) if is_byte else numbers
+        kept, position = list[int](), 0
+        data = b"".join(self._bytes.get(number, b" ") for number in ids)
+        for character in data.decode(errors="surrogateescape"):
+            size = len(character.encode(errors="surrogateescape"))
+            if character == " " or size > 1:  # an incomplete character is a surrogate for each of its bytes
+                kept += map(int, ids[position : position + size])
+            position += size
         return kept
 
     @property
@@ -123,17 +125,6 @@ class FileTokenizer(ABC):
         """Write the model file and `tokenizer.yaml` into `folder`."""
         kind = self.kind.partition(" ")[0]  # of `listed (unigram)`
         write_stored(folder, kind, self.padding, self.reserved, self.model)
-
-
-def _in_characters(ids: Sequence[int], values: Sequence[bytes]) -> list[int]:
-    """The ids whose bytes are part of a complete character."""
-    kept, position = list[int](), 0
-    while position < len(ids):
-        sizes = ((size, b"".join(values[position : position + size])) for size in (2, 3, 4))
-        length = next((size for size, data in sizes if len(data.decode(errors="ignore").encode()) == len(data)), 0)
-        kept += ids[position : position + length]
-        position += length or 1
-    return kept
 
 
 def write_stored(folder: Path, kind: str, pieces: int, reserved: Sequence[str], model: bytes) -> None:

@@ -55,15 +55,13 @@ class BpeDropout:
 
     def draws(self, amount: float, seed: int) -> Draw:
         """A function that samples a segmentation of a word; equal seeds give equal sequences."""
-        random, pool = Random(seed), dict[Word, list[Word | None]]()
+        random, pool = Random(seed), dict[tuple[Word, int], Word]()
 
         def draw(word: Word) -> Word:
-            variants = pool.setdefault(word, [None] * VARIANTS)
-            number = int(random.random() * VARIANTS)
-            variant = variants[number]
-            if variant is None:
-                variant = variants[number] = self._segment(word, amount, random)
-            return variant
+            key = word, int(random.random() * VARIANTS)
+            if key not in pool:
+                pool[key] = self._segment(word, amount, random)
+            return pool[key]
 
         return draw
 

@@ -23,13 +23,12 @@ from limelight.evaluation.confidence import (
 from limelight.evaluation.evaluate import evaluate_directions
 from limelight.files import write_whole
 from limelight.inference.linear import int8_kind
-from limelight.inspection.word_alignment import AlignmentHead
 from limelight.pipelines.codec import names_of
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import ALIGNMENT, BEST, CARD, CONFIDENCE, FIRST_LOOK, INT8_COST, find_model
-from limelight.storage.tables import Head, Heads, Int8Cost, save_table
+from limelight.storage.tables import AlignmentHead, Heads, Int8Cost, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
 
@@ -133,7 +132,7 @@ def learn_alignment(translator: Translator, corpora: Corpora) -> tuple[Path, lis
     heads, agreement = translator.aligner.choose(pairs)
     translator.alignment_heads = heads
     path = find_model(translator.name) / ALIGNMENT
-    save_table(path, Heads(heads=[Head(*head) for head in heads]), {"agreement": round(agreement, 4)})
+    save_table(path, Heads(heads=heads), {"agreement": round(agreement, 4)})
     return path, heads, agreement
 
 

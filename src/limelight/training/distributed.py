@@ -39,8 +39,8 @@ AGREE_EVERY = 0.2
 class Group(OneProcess):
     """The processes of a run. For a single process all methods are trivial."""
 
-    def __init__(self, rank: int = 0, size: int = 1, local_rank: int = 0) -> None:
-        self.rank, self.size, self.local_rank = rank, size, local_rank
+    def __init__(self, rank: int = 0, size: int = 1) -> None:
+        self.rank, self.size = rank, size
         self.for_chunks: distributed.ProcessGroup | None = None
         """Exchanges chunks of batches beside the other messages."""
         self._updates_left = 0
@@ -52,9 +52,9 @@ class Group(OneProcess):
         return self.rank == 0
 
     def device(self, chosen: torch.device) -> torch.device:
-        """The device of this process: each process of a machine has its own GPU."""
+        """The device of this process: each process of a machine has its own GPU, which `joined_group` has chosen."""
         if self.size > 1 and chosen.type == "cuda" and chosen.index is None:
-            return torch.device("cuda", local_gpu(self.local_rank))
+            return torch.device("cuda", torch.cuda.current_device())
         return chosen
 
     def agree(self, seconds: float, spent: float, signal: int) -> tuple[float, float, int] | None:
@@ -65,15 +65,12 @@ class Group(OneProcess):
         if self._updates_left:
             self._updates_left -= 1
             return None
-        numbers = torch.zeros(2 + self.size, dtype=torch.float64)
-        if self.is_first:
-            numbers[:2] = torch.tensor([seconds, spent], dtype=torch.float64)
-        numbers[2 + self.rank] = signal
+        said = [(seconds, spent, signal)] * self.size
         with told():
-            distributed.all_reduce(numbers)
-        seconds, spent = numbers[:2].tolist()
+            distributed.all_gather_object(said, (seconds, spent, signal))
+        seconds, spent, _ = said[0]
         self._updates_left = int(AGREE_EVERY / max(spent, 0.01))
-        return seconds, spent, int(numbers[2:].max())
+        return seconds, spent, max(received for *_, received in said)
 
     def wait(self) -> None:
         """Wait until all processes have called this (a barrier)."""
@@ -147,24 +144,18 @@ def joined_group() -> Iterator[Group]:
         yield ALONE
         return
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() and distributed.is_nccl_available() else "gloo"
-    local_rank = int(os.environ.get("LOCAL_RANK", 0))
-    if torch.cuda.is_available():
-        torch.cuda.set_device(local_gpu(local_rank))
+    if torch.cuda.is_available():  # launchers show a process all GPUs of its machine, or only its own
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)) % torch.cuda.device_count())
     try:
         distributed.init_process_group(backend, timeout=WAIT)
     except (RuntimeError, ValueError) as error:  # a ValueError: a variable of the launcher is not set
         raise RunError(f"the {size} processes of this training cannot connect: {error}") from error
     try:
-        group = Group(distributed.get_rank(), size, local_rank)
+        group = Group(distributed.get_rank(), size)
         group.for_chunks = distributed.new_group(backend="gloo", timeout=WAIT)
         yield group
     finally:
         distributed.destroy_process_group()
-
-
-def local_gpu(local_rank: int) -> int:
-    """The GPU of a process: launchers show a process all GPUs of its machine, or only its own."""
-    return local_rank % max(1, torch.cuda.device_count())
 
 
 @contextmanager

@@ -4,10 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import asdict
-from typing import Any
 
-from limelight.batching.stream import Position
 from limelight.errors import RunError
 from limelight.preparation.extend import has_new_tags
 from limelight.signals import Stopped
@@ -56,16 +53,14 @@ def run_training(run: Run) -> str:
             closing(run.task.stream.plans(run.progress.position, run.group)) as plans,
             closing(shares(plans, training.accumulate, run.group, run.device)) as batches,
         ):
+            _validate_if_due(run)
             while not _is_over(run, first):
-                _validate_if_due(run)
-                if _is_over(run, first):
-                    break
                 signal = _one_update(run, batches)
                 if run.progress.step % training.checkpoint_every == 0:
                     _save(run)
                 if signal:
                     raise Stopped(signal)
-            _validate_if_due(run)
+                _validate_if_due(run)
         _first_does(run, finish_model)
     except Stopped:
         run.progress.seconds = run.seconds()
@@ -117,14 +112,14 @@ def _closing_seconds(run: Run) -> float:
     return run.progress.validation_seconds * (2 if averages else 1)
 
 
-def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
+def _one_update(run: Run, batches: Iterator[Share]) -> int:
     """Do one update. Returns the number of a signal that one of the processes received, or 0. With a single process a
     signal during computation raises `Stopped`, and the whole update is done again when the run is resumed."""
     training, progress, began = run.config.training, run.progress, run.seconds()
     rate = rate_of(run.config, progress.step + 1, progress.seconds, reserve=_closing_seconds(run))
     set_rate(run.optimizer, rate)
     with run.interruptible():  # a signal may interrupt waiting for the text
-        share, position = next(batches)
+        share = next(batches)
     if run.sums is not None:
         run.sums.begin(len(share.making))
     model = run.model if run.half is None else run.half.refreshed()
@@ -142,7 +137,7 @@ def _one_update(run: Run, batches: Iterator[tuple[Share, Position]]) -> int:
     _settle(run)  # the update before, while the device computes this one
     run.unread = unread, rate
     progress.step += 1
-    progress.position = position
+    progress.position = share.after
     progress.pieces += share.tokens
     now = run.seconds()
     signal = 0
@@ -201,12 +196,12 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
     """Run `work` in the first process, which validates and writes models; then synchronize the weights and the
     progress."""
 
-    def lead() -> dict[str, Any]:
+    def lead() -> Progress:
         work(run)
-        return asdict(run.progress)
+        return run.progress
 
     _settle(run)
-    run.progress = Progress.from_json(run.group.from_first(lead))
+    run.progress = run.group.from_first(lead)
     run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
 
 

@@ -30,9 +30,9 @@ from limelight.preparation.replay import read_general
 from limelight.storage.layout import BEST, WEIGHTS, find_start
 from limelight.storage.weights import put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
-from limelight.training.checkpoints.keep import weights_put_back, write_best
+from limelight.training.checkpoints.keep import notes_of, weights_put_back, write_best
 from limelight.training.complete import Corpora
-from limelight.training.run_state import Run
+from limelight.training.run_state import Run, validate
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
 BEFORE_AFTER = "before-after.json"
@@ -152,6 +152,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         made_from = notes["made_from"]
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
+            notes |= notes_of(run, validate(run))
         write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
 
 

@@ -3,13 +3,13 @@
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, PlannedBatch
-from limelight.batching.stream import Position
+from limelight.batching.batch import Batch
+from limelight.batching.stream import PlannedBatch, Position
 from limelight.training.distributed import Group
 
 
@@ -27,14 +27,15 @@ def seed_draws(device: torch.device, *, seed: int, step: int, batch: int) -> Non
         torch.mps.manual_seed(int(value))
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(NamedTuple):
     """The batches of an update that this process computes; they are made in another thread."""
 
     making: Mapping[int, Future[Batch]]
     """By the index of the batch in the update."""
     tokens: int
     """Target tokens of all batches of the update, in all processes."""
+    after: Position
+    """The position after the update."""
 
     def batches(self, device: torch.device, *, seed: int, step: int) -> Iterator[Batch]:
         """The batches in order, on `device`. The generators are seeded for each: with the seed of the run and the
@@ -49,10 +50,8 @@ MADE_AHEAD = 2
 """Updates whose batches are made while another one is computed."""
 
 
-def shares(
-    plans: Iterator[tuple[PlannedBatch, Position]], accumulate: int, group: Group, device: torch.device
-) -> Generator[tuple[Share, Position]]:
-    """Endless updates of `accumulate` batches: the share of this process, and the position after them."""
+def shares(plans: Iterator[PlannedBatch], accumulate: int, group: Group, device: torch.device) -> Generator[Share]:
+    """Endless updates of `accumulate` batches: the share of this process."""
 
     def use_device() -> None:
         if device.type == "cuda":  # pinning would otherwise wake the first GPU in every process
@@ -61,13 +60,13 @@ def shares(
     def made(plan: PlannedBatch) -> Batch:
         return plan.make().pinned() if device.type == "cuda" else plan.make()
 
-    def planned() -> tuple[Share, Position]:
+    def planned() -> Share:
         drawn = [next(plans) for _ in range(accumulate)]
-        by_size = sorted(range(accumulate), key=lambda number: -drawn[number][0].positions)  # dealt to the processes
-        making = {number: pool.submit(made, drawn[number][0]) for number in sorted(by_size[group.rank :: group.size])}
-        return Share(making, sum(plan.target_tokens for plan, _ in drawn)), drawn[-1][1]
+        by_size = sorted(range(accumulate), key=lambda number: -drawn[number].positions)  # dealt to the processes
+        making = {number: pool.submit(made, drawn[number]) for number in sorted(by_size[group.rank :: group.size])}
+        return Share(making, sum(plan.target_tokens for plan in drawn), drawn[-1].after)
 
-    upcoming: deque[tuple[Share, Position]] = deque()
+    upcoming = deque[Share]()
     with ThreadPoolExecutor(1, "batches", initializer=use_device) as pool:
         try:
             while True:

@@ -2,6 +2,7 @@
 rounded weights."""
 
 import copy
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 
 pytest.importorskip("numba")
 
+from limelight.config.models import NORMS
 from limelight.inference.cpu.state import CompiledState
 from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.cpu.weights import CompiledInt8Linear, without_overflow
@@ -131,3 +133,11 @@ def test_other_parts_are_not_compiled(changed: dict, seed: int) -> None:
     ready = prepare(make_model(transformer(**changed)).eval(), "int8")
     assert type(ready) is Transformer
     assert any(isinstance(part, CompiledInt8Linear) for part in ready.modules())
+
+
+@pytest.mark.parametrize("norm", [lambda width: nn.LayerNorm(width, bias=False), lambda width: nn.Identity()])
+def test_nor_are_norms_of_a_plugin(
+    norm: Callable[[int], nn.Module], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setitem(NORMS.parts, "plain", norm)
+    assert type(prepare(make_model(transformer(norm_type="plain")).eval(), "fp32")) is Transformer

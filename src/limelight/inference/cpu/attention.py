@@ -6,11 +6,10 @@ to the end of its sentence. The sums are made by `vectors.py`, in a fixed order.
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_sum
 
@@ -19,7 +18,7 @@ Sizes = tuple[int, int, int, int, int, int, int]
 first key and of the first value."""
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def attend_to(
     queries: Numbers, at: int, keys: Numbers, values: Numbers, positions: Integers, sizes: Sizes, context: Numbers,
     where: int,
@@ -66,7 +65,7 @@ def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
                 joint[row, first + 2 * pair + 1] = even * sin + odd * cos
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def attend_past(
     joint: Numbers,
     firsts: Integers,
@@ -127,7 +126,7 @@ def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> No
                 ancestors[sentence, hypothesis, position] = before[parents[sentence, hypothesis]]
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def attend_memory(
     queries: Numbers, firsts: Integers, memory: Numbers, lengths: Integers, heads: int, context: Numbers
 ) -> None:

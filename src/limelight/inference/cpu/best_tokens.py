@@ -6,11 +6,10 @@ are in the few tiles with the largest logits, which are computed again: their su
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import LANES, apart
 from limelight.inference.cpu.products import GROUP, TILE, multiply_tile
 from limelight.inference.cpu.vectors import add_exponentials, largest_logit, total_of
@@ -24,7 +23,7 @@ Best = tuple[Numbers, Numbers, Integers]
 vocabulary: (sentences, rank) each, best first, ties in any order."""
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def survey(inputs: Inputs, linear: Weights, largest: Numbers, totals: Numbers) -> None:
     """Write the largest logit of each tile, (rows, tiles), and the log-sum-exp of each row, (rows,), which is NaN if a
     logit is infinite or NaN.
@@ -57,7 +56,7 @@ def survey(inputs: Inputs, linear: Weights, largest: Numbers, totals: Numbers) -
         totals[row] = most[row] + math.log(total_of(sums, row * LANES, LANES))
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def find_best(features: Numbers, linear: Weights, before: Numbers, firsts: Integers, best: Best) -> bool:
     """Write the continuations of each sentence with the largest sums; returns whether no prediction is NaN.
 

@@ -3,13 +3,12 @@
 All searches on a CPU run through this network, in one call (`search.py`) or in steps (`transformer.py`).
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from limelight.inference.cpu.attention import attend_memory, attend_past, attend_to, rotate
-from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.network import Network, Side, norm_at, weights_at
 from limelight.inference.cpu.ssru import recur
@@ -46,7 +45,7 @@ def _embed(side: Side, token: int, position: int, row: Numbers) -> None:
             row[index] += added[index]
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
     """Encode a source, and write its keys and values for cross-attention into a slot."""
     apart()
@@ -77,7 +76,7 @@ def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
     past.lengths[slot], past.ages[slot] = count, 0
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def step(network: Network, rows: Rows, past: Past) -> Numbers:
     """The output of the decoder for one more position of these hypotheses: (rows, model)."""
     apart()

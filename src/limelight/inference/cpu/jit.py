@@ -80,6 +80,11 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
     return cast(Callable[Given, Result], machine_code)
 
 
+def compiled_apart(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """`compiled` for a large function, which begins with a call of `lanes.apart`: it is never inlined."""
+    return compiled(function, apart=True)
+
+
 class _Filled:
     """A place that cannot be written to, and is used if it has all compiled code."""
 

@@ -1,6 +1,5 @@
 """Products of matrices in tiles: sixteen outputs at a time, for up to four rows for which a weight is read once."""
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -69,17 +68,17 @@ def multiply_tile(
                     if AVX2:  # elsewhere there are no weights in 8 bits
                         _ByteTile(*arguments).write(most, block, blocks)
                 with of_numbers:
-                    _NumberTile(*arguments).write(most, block, blocks)
+                    _Tile(*arguments).write(most, block, blocks)
 
 
-class _Tile(ABC):
-    """A tile. `start` is the index in the target of the first row's output 0.
+class _Tile:
+    """A tile of products of numbers. `start` is the index in the target of the first row's output 0.
 
     An instruction that adds products takes four or five cycles, and two can begin in each. So the sums of a whole tile
     are kept in registers where there are 32 of them (AVX-512); with 16 the sums of one or two blocks are.
     """
 
-    zeros: Any
+    zeros = ir.Constant(NUMBERS, [0.0] * LANES)
     rows_at_a_time = GROUP
 
     def __init__(
@@ -91,21 +90,26 @@ class _Tile(ABC):
         self.first, self.count = first, count
         self.target, self.start, self.stride, self.added = target, start, stride, added
 
-    @abstractmethod
     def take(self, inputs: Fields, weights: Fields) -> None:
         """The arrays that are needed."""
+        self.inputs, self.weights = inputs.numbers, weights.numbers
 
-    @abstractmethod
     def add(self, first: int, sums: list[list[Register]], block: Value) -> None:
         """Add all products of rows from `first` on to the sums of each row and block."""
+        count = self.weights.size(1)
+        with loop(count) as index:
+            weights = [self.weights.load(((block + number) * count + index) * LANES) for number in range(len(sums[0]))]
+            for row, of_row in enumerate(sums, start=first):
+                given = self.inputs.load((self.first + row) * count + index, kind=ir.FloatType())
+                for register, weight in zip(of_row, weights, strict=True):
+                    register.add_product(given.in_all_lanes(), weight)
 
-    @abstractmethod
     def scale_of(self, row: Value) -> Any:
-        """What turns the sums of a row into its outputs."""
+        """What turns the sums of a row into its outputs; sums of numbers are outputs."""
 
-    @abstractmethod
     def output(self, total: Value, lane: Value, scale: Any) -> Value:
         """The outputs from a sum, without their biases."""
+        return total
 
     def write(self, rows: int, block: Value, blocks: Value) -> None:
         """The outputs of a fixed number of rows: without masks where there are `TILE` whole blocks."""
@@ -140,32 +144,8 @@ class _Tile(ABC):
             self.target.store(index, self.added.select(before + output, output), mask)
 
 
-class _NumberTile(_Tile):
-    """Products of numbers."""
-
-    zeros = ir.Constant(NUMBERS, [0.0] * LANES)
-
-    def take(self, inputs: Fields, weights: Fields) -> None:
-        self.inputs, self.weights = inputs.numbers, weights.numbers
-
-    def add(self, first: int, sums: list[list[Register]], block: Value) -> None:
-        count = self.weights.size(1)
-        with loop(count) as index:
-            weights = [self.weights.load(((block + number) * count + index) * LANES) for number in range(len(sums[0]))]
-            for row, of_row in enumerate(sums, start=first):
-                given = self.inputs.load((self.first + row) * count + index, kind=ir.FloatType())
-                for register, weight in zip(of_row, weights, strict=True):
-                    register.add_product(given.in_all_lanes(), weight)
-
-    def scale_of(self, row: Value) -> None:
-        pass
-
-    def output(self, total: Value, lane: Value, scale: None) -> Value:
-        return total
-
-
 class _ByteTile(_Tile):
-    """Products of bytes."""
+    """A tile of products of bytes."""
 
     zeros = ir.Constant(INTEGERS, [0] * LANES)
     rows_at_a_time = 2 if ADDS_IN_16_BITS else GROUP

@@ -9,7 +9,6 @@ it, see `UNDECIDED`.
 """
 
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,10 +17,10 @@ import numpy.typing as npt
 from limelight.inference.cpu.attention import follow_parents
 from limelight.inference.cpu.best_tokens import Best, find_best
 from limelight.inference.cpu.forward import Rows, begin, step
-from limelight.inference.cpu.jit import Integers, compiled
+from limelight.inference.cpu.jit import Integers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.network import MAX_TOKENS, Network
-from limelight.inference.cpu.state import Past, Shape
+from limelight.inference.cpu.state import Past, empty_past
 from limelight.models.interface import Path, Query
 
 MAX_SOURCE = 128
@@ -189,7 +188,7 @@ def _gather(trellis: Trellis, sentences: Integers, start: int, log_probabilities
     return Rows(of_row[:row], ids[:row], before[:row].astype(np.float32), firsts)
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def search_sentences(
     network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, past: Past, trellis: Trellis
 ) -> None:
@@ -231,9 +230,7 @@ def search_sentences(
                 taken[slot], left = -1, left - 1
 
 
-def search_for(
-    queries: Sequence[Query], network: Network, shape: Shape, *, start: int, end: int
-) -> list[tuple[Path, ...] | None]:
+def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[tuple[Path, ...] | None]:
     """The answers to queries of the same width; None for those that are left to the search in steps: for long sentences
     and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     tables = [len(side.positions) for side in network[:2] if len(side.positions)]
@@ -253,7 +250,7 @@ def search_for(
         np.zeros(sizes, np.int64), np.zeros(sizes, np.int64), np.zeros(sizes), np.zeros((len(chosen), n_best, 4)),
         np.zeros((len(chosen), 3), np.int64),
     )  # fmt: skip
-    past = shape.past(min(len(chosen), MAX_ROWS // width), width, limit + 1, max(firsts))
+    past = empty_past(network, min(len(chosen), MAX_ROWS // width), width, limit + 1, max(firsts))
     searches = np.array([_settings(query, end) for query in chosen])
     search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, past, trellis)
     for row, number in enumerate(numbers):

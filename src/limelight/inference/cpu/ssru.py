@@ -1,16 +1,15 @@
 """The recurrent unit (SSRU) of a decoder layer in compiled loops, one position of each hypothesis at a time."""
 
 import math
-from functools import partial
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled
+from limelight.inference.cpu.jit import Integers, Numbers, compiled_apart
 from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.weights import Norm, Weights, normalize, project_in
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def recur(
     hidden: Numbers, norm: Norm, linear: Weights, firsts: Integers, cells: Numbers, ancestors: Integers,
     ages: Integers,

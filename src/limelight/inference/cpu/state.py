@@ -13,6 +13,7 @@ from torch import Tensor
 
 from limelight.inference.cpu.attention import follow_parents
 from limelight.inference.cpu.jit import Integers, Numbers
+from limelight.inference.cpu.network import Network
 from limelight.models.interface import State
 from limelight.shapes import Int
 
@@ -37,29 +38,20 @@ class Past(NamedTuple):
     """(slots,): of the sources"""
 
 
-class Shape(NamedTuple):
-    """The sizes of a `Past` that do not change."""
-
-    layers: int
-    heads: int
-    head_size: int
-    value_size: int
-    memory: int
-    """Keys and values of all heads of a source position."""
-    cell: int
-    """Width of the cells of a recurrent decoder; 0 if it has self-attention."""
-
-    def past(self, slots: int, width: int, room: int, longest: int) -> Past:
-        """The past of empty slots."""
-        heads, head_size, value_size = (1, self.cell, 0) if self.cell else self[1:4]
-        return Past(
-            np.empty((self.layers, slots, width, room, heads, head_size), np.float32),
-            np.empty((self.layers, slots, width, room, heads, value_size), np.float32),
-            np.zeros((slots, width, room), np.int64),
-            np.zeros(slots, np.int64),
-            np.empty((self.layers, slots, longest, self.memory), np.float32),
-            np.zeros(slots, np.int64),
-        )
+def empty_past(network: Network, slots: int, width: int, room: int, longest: int) -> Past:
+    """The past of empty slots."""
+    heads, head_size, value_size, _, cell = network.sizes
+    layers, memory = len(network.decoder_network.first.values), heads * (head_size + value_size)
+    if cell:
+        heads, head_size, value_size = 1, cell, 0
+    return Past(
+        np.empty((layers, slots, width, room, heads, head_size), np.float32),
+        np.empty((layers, slots, width, room, heads, value_size), np.float32),
+        np.zeros((slots, width, room), np.int64),
+        np.zeros(slots, np.int64),
+        np.empty((layers, slots, longest, memory), np.float32),
+        np.zeros(slots, np.int64),
+    )
 
 
 @dataclass(slots=True)
@@ -67,7 +59,7 @@ class CompiledState(State):
     """A `Past` whose slots come and go. A step writes into it."""
 
     past: Past
-    shape: Shape
+    network: Network
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "CompiledState":
         follow_parents(self.past.ancestors, parents.numpy(), self.past.ages)
@@ -105,11 +97,12 @@ class CompiledState(State):
     def _moved(self, slots: Integers, count: int, room: int, longest: int) -> "CompiledState":
         """A copy of these slots as the first among `count`. Only the used part is copied: copying the capacity takes
         several times as long."""
-        old, new, to = self.past, self.shape.past(count, self.past.keys.shape[2], room, longest), slice(len(slots))
+        old, to = self.past, slice(len(slots))
+        new = empty_past(self.network, count, old.keys.shape[2], room, longest)
         used, read = int(old.ages[slots].max(initial=0)), min(longest, old.memory.shape[2])
         new.ages[to], new.lengths[to] = old.ages[slots], old.lengths[slots]
         new.ancestors[to, :, :used] = old.ancestors[slots, :, :used]
         new.memory[:, to, :read] = old.memory[:, slots, :read]
         new.keys[:, to, :, :used] = old.keys[:, slots, :, :used]
         new.values[:, to, :, :used] = old.values[:, slots, :, :used]
-        return CompiledState(new, self.shape)
+        return CompiledState(new, self.network)

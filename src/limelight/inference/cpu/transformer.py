@@ -17,7 +17,7 @@ from limelight.inference.cpu.forward import Rows, begin, step
 from limelight.inference.cpu.jit import Integers
 from limelight.inference.cpu.network import Network, with_positions
 from limelight.inference.cpu.search import search_for
-from limelight.inference.cpu.state import FIRST_ROOM, CompiledState, Shape
+from limelight.inference.cpu.state import FIRST_ROOM, CompiledState, empty_past
 from limelight.inference.cpu.weights import multiply
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.interface import Active, Memory, Path, Query, Seq2Seq
@@ -36,6 +36,8 @@ class Sources(Memory):
 class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
     """A Transformer of which there is a `network`."""
 
+    searches = True
+
     def __init__(self, model: Transformer, network: Network) -> None:
         super().__init__()
         self.network, self._model = network, [model]  # in a list: not a part of this module
@@ -43,10 +45,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
             copy.copy(part) for part in model.modules() if isinstance(part, LearnedPositions)
         )
         """For `longest_sequence`."""
-        heads, head_size, value_size, _, cell = network.sizes
-        layers = len(network.decoder_network.first.values)
-        self.shape = Shape(layers, heads, head_size, value_size, heads * (head_size + value_size), cell)
-        self.start_id, self.end_id = model.start_id, model.end_id
+        self.start_id = model.start_id
         self.source_padding, self.target_padding = model.source_padding, model.target_padding
 
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> Sources:
@@ -54,10 +53,11 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
 
     def start(self, memory: Sources, width: int = 1) -> CompiledState:
         longest = max(map(len, memory.ids))
-        network, past = self._for(longest), self.shape.past(len(memory.ids), width, FIRST_ROOM, longest)
+        network = self._for(longest)
+        past = empty_past(network, len(memory.ids), width, FIRST_ROOM, longest)
         for slot, source in enumerate(memory.ids):
             begin(network, source, slot, past)
-        return CompiledState(past, self.shape)
+        return CompiledState(past, network)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: CompiledState
@@ -87,12 +87,8 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         multiply(rows.numpy(), self.network.output, logits.numpy())
         return logits.unflatten(0, features.shape[:-1])
 
-    @property
-    def searches(self) -> bool:
-        return True
-
     def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
-        return search_for(queries, self.network, self.shape, start=self.start_id, end=self.end_id)
+        return search_for(queries, self.network, start=self.start_id, end=self.end_id)
 
     def _for(self, length: int) -> Network:
         """The network with tables for this many positions. Callers use the returned one, as another thread may replace

@@ -8,7 +8,6 @@ sums are taken in one order. So the result of a row does not depend, in any bit,
 import copy
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from limelight.inference.cpu.jit import Numbers, compiled
+from limelight.inference.cpu.jit import Numbers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import LANES, apart, maximum
 from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
 from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
@@ -184,7 +183,7 @@ class CompiledInt8Linear(nn.Module):
         return few
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def multiply(inputs: Numbers, linear: Weights, outputs: Numbers) -> None:
     """outputs (rows, out) = x W^T + b for inputs (rows, in)."""
     apart()
@@ -257,7 +256,7 @@ class Norm(NamedTuple):
     first: bool
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
     """Layer normalization of each row, (rows, model); may work in place."""
     apart()
@@ -270,7 +269,7 @@ def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
         standardize(inputs, first, size, mean, rate, norm.weight, norm.bias, outputs)
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def project_in(hidden: Numbers, norm: Norm, linear: Weights, outputs: Numbers) -> None:
     """The first product of a sub-layer, (rows, out)."""
     apart()
@@ -282,7 +281,7 @@ def project_in(hidden: Numbers, norm: Norm, linear: Weights, outputs: Numbers) -
         multiply(hidden, linear, outputs)
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def project_out(inputs: Numbers, linear: Weights, norm: Norm, hidden: Numbers) -> None:
     """The last product of a sub-layer, added to the residual."""
     apart()
@@ -291,7 +290,7 @@ def project_out(inputs: Numbers, linear: Weights, norm: Norm, hidden: Numbers) -
         normalize(hidden, norm, hidden)
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def feed_forward(hidden: Numbers, norm: Norm, inner: Weights, activation: int, outer: Weights) -> None:
     """The feed-forward network with its residual connection; `activation` is an index in
     `layers.feed_forward.ACTIVATIONS`."""
@@ -305,7 +304,7 @@ def feed_forward(hidden: Numbers, norm: Norm, inner: Weights, activation: int, o
     project_out(activated, outer, norm, hidden)
 
 
-@partial(compiled, apart=True)
+@compiled_apart
 def _activate(activated: Numbers, activation: int) -> None:
     """Activations other than ReLU, one number at a time."""
     apart()

@@ -17,7 +17,6 @@ from limelight.models.recurrent.model import (
     Recurrent,
     RecurrentEncoder,
 )
-from limelight.tokens.tokenizer import END
 
 
 def build_recurrent(
@@ -49,5 +48,4 @@ def build_recurrent(
     score = build_score(config.score, hidden, context, config.score_size or hidden) if attends else None
     kind = LuongDecoder if is_luong else BahdanauDecoder
     decoder = kind(cells, bridge, score=score, readout=readout, fed_size=fed if is_luong else 0)
-    start = target_size - 1
-    return Recurrent(encoder, decoder, embedding, output, dropout=config.dropout, start_id=start, end_id=END)
+    return Recurrent(encoder, decoder, embedding, output, dropout=config.dropout)

@@ -80,11 +80,6 @@ def build_layers(
     return fused
 
 
-def kind_of(layers: nn.RNNBase) -> CellKind:
-    """The kind of cell of these layers."""
-    return next(kind for kind in KINDS.values() if type(layers) is kind.fused)
-
-
 class CellStack(nn.Module):
     """The decoder's recurrent layers.
 
@@ -96,7 +91,7 @@ class CellStack(nn.Module):
     def __init__(self, fused: nn.RNNBase, *, dropout: float) -> None:
         super().__init__()
         self.fused = fused
-        self.kind = kind_of(fused)
+        self.kind = next(kind for kind in KINDS.values() if type(fused) is kind.fused)
         self.dropout = Dropout(dropout)
 
     def forward(

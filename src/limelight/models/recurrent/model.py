@@ -170,13 +170,6 @@ class RecurrentDecoder(nn.Module, ABC):
         # Keys and values in the same precision: autocast would cast full-precision values at every position.
         return SourceView(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
 
-    def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
-        """The state before the first position, for `width` hypotheses."""
-        cells, batch = self.bridge(memory.last).repeated(width), len(memory.source_valid)
-        fed = cells.layers[-1][0].new_zeros(batch, width, self.fed_size)
-        ages = torch.zeros(batch, dtype=torch.int64, device=fed.device)
-        return RecurrentState(cells, Cells(([fed],)), self.view(memory), ages)
-
     def attend_source(
         self,
         queries: Float[Tensor, "batch query hidden"],
@@ -292,16 +285,13 @@ class Recurrent(OutputProjection, Seq2Seq[RecurrentMemory, RecurrentState]):
         output: nn.Module | None,
         *,
         dropout: float,
-        start_id: int,
-        end_id: int,
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.embedding = encoder, decoder, embedding
         self.output, self.output_bias = output, None
         self.dropout = Dropout(dropout)
-        self.start_id, self.end_id = start_id, end_id
         self.source_padding = encoder.embedding.padding
-        self.target_padding = embedding.padding
+        self.start_id = self.target_padding = embedding.padding
 
     def encode(
         self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]
@@ -309,7 +299,12 @@ class Recurrent(OutputProjection, Seq2Seq[RecurrentMemory, RecurrentState]):
         return self.encoder(source, source_valid)
 
     def start(self, memory: RecurrentMemory, width: int = 1) -> RecurrentState:
-        return self.decoder.start(memory, width)
+        # Copies for all hypotheses: they diverge, and their rows are written to.
+        cells = self.decoder.bridge(memory.last).changed(lambda part: part.repeat(1, width, 1))
+        batch = len(memory.source_valid)
+        fed = cells.layers[-1][0].new_zeros(batch, width, self.decoder.fed_size)
+        ages = torch.zeros(batch, dtype=torch.int64, device=fed.device)
+        return RecurrentState(cells, Cells(([fed],)), self.decoder.view(memory), ages)
 
     def step(
         self, ids: Int[Tensor, "batch width"], state: RecurrentState

@@ -21,7 +21,6 @@ from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedM
 from limelight.models.transformer.layers import Layer, Sublayer
 from limelight.models.transformer.model import Stack, Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
-from limelight.tokens.tokenizer import END
 
 StackConfig = TransformerConfig | DecoderOnlyConfig | EncoderOnlyConfig
 
@@ -39,7 +38,7 @@ def build_transformer(
     make = partial(_layer, cross=True) if attentive else _ssru_layer
     decoder = _stack(config, target_embedding, [make(config) for _ in range(config.decoder_layers)], rotates=attentive)
     bias = nn.Parameter(torch.zeros(target_size - 1)) if config.output_bias else None
-    return Transformer(encoder, decoder, output, output_bias=bias, start_id=target_size - 1, end_id=END)
+    return Transformer(encoder, decoder, output, output_bias=bias)
 
 
 def build_encoder_only(
@@ -64,7 +63,7 @@ def build_decoder_only(
     # embeddings times sqrt(d_model).
     embedding = TokenEmbedding(target_size, config.d_model, scale=config.positions != "learned")
     decoder = _stack(config, embedding, layers)
-    return DecoderOnly(decoder, None if config.tie else output_layer(config.d_model, target_size), end_id=END)
+    return DecoderOnly(decoder, None if config.tie else output_layer(config.d_model, target_size))
 
 
 def _stack(config: StackConfig, embedding: TokenEmbedding, layers: Sequence[Layer], *, rotates: bool = True) -> Stack:

@@ -40,10 +40,10 @@ class DecoderOnly(OutputProjection, Seq2Seq[Prompt, TransformerState]):
     tied to the embedding if `output` is None.
     """
 
-    def __init__(self, decoder: Stack, output: nn.Module | None, *, end_id: int) -> None:
+    def __init__(self, decoder: Stack, output: nn.Module | None) -> None:
         super().__init__()
         self.output, self.output_bias, self.decoder = output, None, decoder
-        self.start_id = self.end_id = end_id
+        self.start_id = self.end_id
         self.source_padding = self.target_padding = decoder.embedding.padding
 
     def read(self, ids: Int[Tensor, "batch length"]) -> Float[Tensor, "batch length features"]:

@@ -154,14 +154,11 @@ class Transformer(OutputProjection, Seq2Seq[TransformerMemory, TransformerState]
         output: nn.Module | None,
         *,
         output_bias: nn.Parameter | None = None,
-        start_id: int,
-        end_id: int,
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.output, self.output_bias = encoder, decoder, output, output_bias
-        self.start_id, self.end_id = start_id, end_id
         self.source_padding = encoder.embedding.padding
-        self.target_padding = decoder.embedding.padding
+        self.start_id = self.target_padding = decoder.embedding.padding
 
     def encode(
         self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]

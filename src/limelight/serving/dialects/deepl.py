@@ -120,7 +120,7 @@ class Translate(Tagging, WithGlossary):
     model_type: str = Field("", max_length=40)
 
 
-@API.post("/v2/translate")
+@API.route("/v2/translate", "POST")
 async def translate(call: Call, form: Translate) -> JsonObject:
     """Translate texts."""
     texts = form.text
@@ -158,8 +158,8 @@ class Languages(Asked):
     type: Literal["source", "target"] = "source"
 
 
-@API.get("/v2/languages")
-@API.post("/v2/languages")
+@API.route("/v2/languages")
+@API.route("/v2/languages", "POST")
 async def languages(call: Call, form: Languages) -> list[JsonObject]:
     """List the source or the target languages."""
     known = dict.fromkeys(getattr(direction, form.type) for direction in call.service.catalog.directions)
@@ -177,8 +177,8 @@ async def languages(call: Call, form: Languages) -> list[JsonObject]:
     ]
 
 
-@API.get("/v2/usage")
-@API.post("/v2/usage")
+@API.route("/v2/usage")
+@API.route("/v2/usage", "POST")
 async def usage(call: Call) -> JsonObject:
     """How many characters were translated since the start of the service."""
     return {"character_count": call.service.used.get(call.client.key, 0), "character_limit": UNLIMITED}
@@ -216,7 +216,7 @@ def _glossary_of(call: Call) -> StoredGlossary:
     return call.service.glossaries.find(call.client.key, call.path["id"])
 
 
-@API.post("/v2/glossaries", status=201)
+@API.route("/v2/glossaries", "POST", status=201)
 async def create(call: Call, form: NewGlossary) -> JsonObject:
     """Create a glossary."""
     languages = form.source_lang, form.target_lang
@@ -227,31 +227,31 @@ async def create(call: Call, form: NewGlossary) -> JsonObject:
     return _shown(await call.service.glossaries.add(new))
 
 
-@API.get("/v2/glossaries")
+@API.route("/v2/glossaries")
 async def several(call: Call) -> JsonObject:
     """List the glossaries."""
     return {"glossaries": list(map(_shown, call.service.glossaries.list(call.client.key)))}
 
 
-@API.get("/v2/glossaries/{id}")
+@API.route("/v2/glossaries/{id}")
 async def details(call: Call) -> JsonObject:
     """A glossary."""
     return _shown(_glossary_of(call))
 
 
-@API.get("/v2/glossaries/{id}/entries")
+@API.route("/v2/glossaries/{id}/entries")
 async def entries(call: Call) -> Response:
     """The terms of a glossary."""
     return Response(_glossary_of(call).entries, media_type="text/tab-separated-values; charset=utf-8")
 
 
-@API.route("DELETE", "/v2/glossaries/{id}", status=204)
+@API.route("/v2/glossaries/{id}", "DELETE", status=204)
 async def delete(call: Call) -> None:
     """Delete a glossary."""
     await call.service.glossaries.delete(call.client.key, call.path["id"])
 
 
-@API.get("/v2/glossary-language-pairs")
+@API.route("/v2/glossary-language-pairs")
 async def pairs(call: Call) -> JsonObject:
     """List the directions that glossaries can have."""
     directions = call.service.catalog.directions

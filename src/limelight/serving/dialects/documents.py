@@ -52,14 +52,14 @@ class DocumentKey(Asked):
     document_key: str = Field(max_length=200)
 
 
-@deepl.API.post("/v2/document", upload=True)
+@deepl.API.route("/v2/document", "POST", upload=True)
 async def upload(call: Call, form: DeepLDocument) -> JsonObject:
     """Send a document to be translated."""
     document = await _begun(call, form.filename, form.ask(call, ()))
     return {"document_id": document.id, "document_key": document.key}
 
 
-@deepl.API.post("/v2/document/{id}")
+@deepl.API.route("/v2/document/{id}", "POST")
 async def status(call: Call, form: DocumentKey) -> JsonObject:
     """How far the translation of a document is; waits for it, for at most three seconds."""
     document = call.service.uploads.find(call.path["id"], form.document_key)
@@ -71,7 +71,7 @@ async def status(call: Call, form: DocumentKey) -> JsonObject:
     return {**answer, **({"error_message": document.refusal.message} if document.refusal else {"seconds_remaining": 1})}
 
 
-@deepl.API.post("/v2/document/{id}/result")
+@deepl.API.route("/v2/document/{id}/result", "POST")
 async def result(call: Call, form: DocumentKey) -> Response:
     """Fetch the translation of a document."""
     return _file(*call.service.uploads.take(call.path["id"], form.document_key))
@@ -82,7 +82,7 @@ def _file(name: str, data: bytes) -> Response:
     return Response(data, headers=headers, media_type="application/octet-stream")
 
 
-@libretranslate.API.post("/translate_file", upload=True)
+@libretranslate.API.route("/translate_file", "POST", upload=True)
 async def translate_file(call: Call, form: libretranslate.Directed) -> JsonObject:
     """Translate a document, and say where it is fetched."""
     document = await _begun(call, "", form.ask([]), copies=True)
@@ -99,7 +99,7 @@ async def translate_file(call: Call, form: libretranslate.Directed) -> JsonObjec
     return {"translatedFileUrl": address}
 
 
-@libretranslate.API.get("/download_file/{name}", public=True)
+@libretranslate.API.route("/download_file/{name}", public=True)
 async def download(call: Call) -> Response:
     """Fetch a translated document. Only the client that has sent it knows its name."""
     known = call.path["name"].partition(".")[0]

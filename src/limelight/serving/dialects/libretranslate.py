@@ -48,7 +48,7 @@ class Translate(Directed):
     alternatives: int = Field(0, ge=0)
 
 
-@API.post("/translate")
+@API.route("/translate", "POST")
 async def translate(call: Call, form: Translate) -> JsonObject:
     """Translate a text, or a list of texts, whose answer has lists."""
     require_within("alternatives", form.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
@@ -72,7 +72,7 @@ def _detected(language: str, probability: float) -> JsonObject:
     return {"confidence": round(100 * probability, 1), "language": language}
 
 
-@API.get("/languages", public=True)
+@API.route("/languages", public=True)
 async def languages(call: Call) -> list[JsonObject]:
     """List the source languages with their targets."""
     targets: dict[str, list[str]] = {}
@@ -87,14 +87,14 @@ class Detect(Asked):
     q: Texts
 
 
-@API.post("/detect")
+@API.route("/detect", "POST")
 async def detect(call: Call, form: Detect) -> list[JsonObject]:
     """Detect the language of a text."""
     probabilities = await call.service.detect(call.client, "\n".join(as_list(form.q)))
     return [_detected(code, likely) for code, likely in probabilities.items()]
 
 
-@API.get("/health", public=True, counted=False)
+@API.route("/health", public=True, counted=False)
 async def health(call: Call) -> JsonObject:
     """Succeeds while the process answers."""
     return {"status": "ok"}
@@ -106,7 +106,7 @@ class OmegaT(Directed):
     text: str
 
 
-@API.get("/omegat")
+@API.route("/omegat")
 async def omegat(call: Call, form: OmegaT) -> JsonObject:
     """Translate the text of one segment."""
     (answer,) = await translated(call, form.ask([form.text]))

@@ -70,7 +70,7 @@ class Completion(Asked):
     """`json_object`, or a `json_schema` with one string: the answer is JSON."""
 
 
-@API.post("/v1/chat/completions")
+@API.route("/v1/chat/completions", "POST")
 async def completions(call: Call, form: Completion) -> Any:
     """Translate what the last message of the user asks for."""
     call.refuse(REFUSED)
@@ -200,7 +200,7 @@ def model_names(service: Service) -> dict[str, tuple[str, str, str]]:
     return names
 
 
-@API.get("/v1/models")
+@API.route("/v1/models")
 async def models(call: Call) -> JsonObject:
     """List the names that a request may have as its `model`: a model and a direction."""
     call.service.catalog.require_known()

@@ -120,7 +120,7 @@ OPTIONS = {*("beam_size", "n_best", "length_penalty", "sampling", "prefix"),
 """Fields that are options of `Translator.options`."""
 
 
-@API.post("/api/v1/translate")
+@API.route("/api/v1/translate", "POST")
 async def translate(call: Call, form: Translate) -> Any:
     """Translate texts, with n-best lists, scores and the translation of each sentence."""
     work = partial(call.service.translate, call.client, form.ask())
@@ -144,7 +144,7 @@ def _answered(answers: Sequence[Answer]) -> JsonObject:
 # ---- models and health
 
 
-@API.get("/api/v1/models")
+@API.route("/api/v1/models")
 async def models(call: Call) -> JsonObject:
     """List the models with their directions; `through` is the language between, empty if direct. Also the limits of a
     request. `use` is the task of a model, by the name of its command: `translate`, `generate` or `fill`. `snapshots` is
@@ -170,13 +170,13 @@ async def models(call: Call) -> JsonObject:
     return {"format": FORMAT, "models": described, "limits": bounds}
 
 
-@API.get("/api/v1/health/live", public=True, counted=False)
+@API.route("/api/v1/health/live", public=True, counted=False)
 async def live(call: Call) -> JsonObject:
     """Succeeds while the process answers."""
     return {"format": FORMAT, "live": True}
 
 
-@API.get("/api/v1/health/ready", public=True, counted=False)
+@API.route("/api/v1/health/ready", public=True, counted=False)
 async def ready(call: Call) -> Response:
     """Whether every model can translate: 503 while one loads or has no engine, and while the service ends."""
     models = {model.name: model.pool.ready for model in call.service.catalog.models}
@@ -184,7 +184,7 @@ async def ready(call: Call) -> Response:
     return JSONResponse(state, 200 if state["ready"] else 503)
 
 
-@API.get("/metrics", counted=False)
+@API.route("/metrics", counted=False)
 async def metrics(call: Call) -> Response:
     """The metrics for Prometheus."""
     counted = call.service.metrics
@@ -211,7 +211,7 @@ def _shown(memory: StoredMemory) -> JsonObject:
     return {**memory.model_dump(include={"id", "name", "segments", "created"}), **languages}
 
 
-@API.post("/api/v1/memory", status=201, upload=True)
+@API.route("/api/v1/memory", "POST", status=201, upload=True)
 async def add_memory(call: Call, form: NewMemory) -> JsonObject:
     """Store a translation memory, which the translations of this key reuse in every API."""
     source, target = call.service.catalog.ways(form.source_lang, form.target_lang)[0].direction
@@ -221,13 +221,13 @@ async def add_memory(call: Call, form: NewMemory) -> JsonObject:
     return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}
 
 
-@API.get("/api/v1/memory")
+@API.route("/api/v1/memory")
 async def list_memories(call: Call) -> JsonObject:
     """List the translation memories of this key."""
     return {"format": FORMAT, "memories": list(map(_shown, call.service.memories.list(call.client.key)))}
 
 
-@API.route("DELETE", "/api/v1/memory/{id}", status=204)
+@API.route("/api/v1/memory/{id}", "DELETE", status=204)
 async def delete_memory(call: Call) -> None:
     """Delete a translation memory."""
     await call.service.memories.delete(call.client.key, call.path["id"])

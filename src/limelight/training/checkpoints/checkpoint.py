@@ -21,14 +21,13 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from limelight import __version__
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError, shown
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, whole_folder
-from limelight.storage.weights import named_weights, put_weights, read_weights
+from limelight.storage.weights import named_weights, put_weights, read_weights, write_tensors
 from limelight.training.optimization.precision import FIRST
 
 CHECKPOINTS = "checkpoints"
@@ -112,8 +111,8 @@ def save_checkpoint(
 
     try:
         with whole_folder(checkpoint) as partial:
-            _save(partial / PARTS[0], weights)
-            _save(partial / PARTS[1], moments)
+            write_tensors(partial / PARTS[0], weights)
+            write_tensors(partial / PARTS[1], moments)
             (partial / PARTS[2]).write_text(json.dumps(asdict(progress), indent=1), encoding="utf-8")
             sums = {name: sha256(partial / name) for name in PARTS}
             (partial / MANIFEST).write_text(json.dumps(sums, indent=1), encoding="utf-8")
@@ -218,10 +217,6 @@ def has_updates(folder: Path) -> bool:
 def _numbered(folder: Path) -> list[Path]:
     """Checkpoints from the oldest to the newest; their names sort by update."""
     return sorted(path for path in folder.glob("step-*") if path.is_dir() and path.suffix not in (PARTIAL, FORMER))
-
-
-def _save(path: Path, tensors: dict[str, Tensor]) -> None:
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

@@ -89,14 +89,17 @@ def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:
     progress, score = run.progress, score_of(run, seen)
     if progress.model_score is not None and score < progress.model_score:
         return False
-    notes = {"step": str(progress.step), "made_from": made_from, SCORE: repr(score)}
-    if seen is not None:
-        notes["valid_loss"] = f"{seen.loss:.4f}"
-        notes |= {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
-        notes["measured_by"] = run.task.measured_by
-    write_best(run, notes)
+    write_best(run, {"step": str(progress.step), "made_from": made_from, SCORE: repr(score), **notes_of(run, seen)})
     progress.model_score = score
     return True
+
+
+def notes_of(run: Run, seen: Validation | None) -> dict[str, str]:
+    """A validation as notes of a model."""
+    if seen is None:
+        return {}
+    figures = {f"valid_{name}": f"{value:.2f}" for name, value in seen.figures.items()}
+    return {"valid_loss": f"{seen.loss:.4f}", **figures, "measured_by": run.task.measured_by}
 
 
 def write_best(run: Run, notes: dict[str, str]) -> None:

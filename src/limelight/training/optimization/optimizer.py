@@ -85,34 +85,25 @@ class Muon(torch.optim.AdamW):
         super().__init__(groups, **settings)
         self._inner = {id(parameter) for parameter in inner}
 
+    @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]
         """One optimizer step. The gradients of the matrices are removed. As in fused AdamW, nothing changes if
         `found_inf` is set and not zero; no one waits for its value."""
         found_inf = getattr(self, "found_inf", None)
-        with torch.no_grad():
-            for group in self.param_groups:
-                inner = [
-                    parameter
-                    for parameter in group["params"]
-                    if id(parameter) in self._inner and parameter.grad is not None
-                ]
-                self._step_orthogonally(inner, found_inf, rate=group["lr"], decay=group["weight_decay"])
+        for group in self.param_groups:
+            of_a_shape = defaultdict[tuple[int, ...], list[nn.Parameter]](list)
+            for parameter in group["params"]:
+                if id(parameter) in self._inner and parameter.grad is not None:
+                    of_a_shape[tuple(parameter.shape)].append(parameter)
+            for alike in of_a_shape.values():
+                steps = orthogonal(torch.stack([self._direction(parameter, found_inf) for parameter in alike]))
+                kept: Tensor | float = 1 - group["lr"] * group["weight_decay"]
+                if found_inf is not None:
+                    steps, kept = steps.where(found_inf == 0, 0.0), torch.where(found_inf == 0, kept, 1.0)
+                for parameter, step in zip(alike, steps.unbind(), strict=True):
+                    parameter.mul_(kept).add_(step, alpha=-group["lr"] * LENGTH * math.sqrt(max(parameter.shape)))
+                    parameter.grad = None
         super().step()  # Adam skips parameters without a gradient
-
-    def _step_orthogonally(
-        self, parameters: list[nn.Parameter], found_inf: Tensor | None, *, rate: float, decay: float
-    ) -> None:
-        of_a_shape: dict[tuple[int, ...], list[nn.Parameter]] = defaultdict(list)
-        for parameter in parameters:
-            of_a_shape[tuple(parameter.shape)].append(parameter)
-        for alike in of_a_shape.values():
-            steps = orthogonal(torch.stack([self._direction(parameter, found_inf) for parameter in alike]))
-            kept: Tensor | float = 1 - rate * decay
-            if found_inf is not None:
-                steps, kept = steps.where(found_inf == 0, 0.0), torch.where(found_inf == 0, kept, 1.0)
-            for parameter, step in zip(alike, steps.unbind(), strict=True):
-                parameter.mul_(kept).add_(step, alpha=-rate * LENGTH * math.sqrt(max(parameter.shape)))
-                parameter.grad = None
 
     def _direction(self, parameter: nn.Parameter, found_inf: Tensor | None) -> Tensor:
         """Add the gradient to the momentum, and return Nesterov's momentum: the gradient plus the momentum of all

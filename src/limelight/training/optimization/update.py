@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from limelight.batching.batch import Batch, make_blocks, pad_rows
+from limelight.batching.batch import Batch, make_blocks
 from limelight.errors import UserError, shown
 from limelight.models.interface import Model
 from limelight.models.transformer.halves import DecoderOnly
@@ -164,8 +164,7 @@ def compiled_or_none(model: Model, device: torch.device, say: Callable[[str], No
 def sample_batch(model: Model) -> Batch:
     """A batch of made-up tokens, with padding on both sides."""
     if isinstance(model, DecoderOnly):
-        ids, _ = pad_rows([[1] * (TARGET + 1)] * ROWS, 1)
-        return make_blocks(ids.numpy())
+        return make_blocks(torch.ones(ROWS, TARGET + 1).numpy())
     assert isinstance(model, Transformer)
     sources, targets = ([[1] * (longest - 1 - row % 4) for row in range(ROWS)] for longest in (SOURCE, TARGET))
     return model.batch(sources, targets)

@@ -34,7 +34,7 @@ from limelight.pipelines.translator import Translator
 from limelight.preparation.pairs import Prepared
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
-from limelight.tokens import BACK_TRANSLATED, END, Tokenizers, language_tag, side_constraint_tag, tagged
+from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, side_constraint_tag, tagged
 from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss
 
 MAX_DATA_WORKERS = 8
@@ -109,7 +109,6 @@ def validation_batches(
             [sources[row] for row in rows],
             [targets[row] for row in rows],
             start=padding,
-            end=END,
             source_padding=tokenizers.source.padding,
             target_padding=padding,
         )
