@@ -11,7 +11,7 @@ import yaml
 from limelight.errors import shown
 
 MAX_YAML_BYTES = 1_000_000
-"""Maximum bytes of YAML: several hundred times our own configuration, parsed in a second."""
+"""Maximum bytes of YAML: several hundred times our own configuration, parsed in two seconds."""
 
 MAX_VALUE_LENGTH = 2_000
 """Maximum characters of one YAML value: longer than any expected file name."""

@@ -1,5 +1,7 @@
 """Markdown: blocks, inline markup as codes, and what is not translated."""
 
+import time
+
 import pytest
 
 from limelight.formats.unit import splice
@@ -217,10 +219,21 @@ def test_metadata_is_not_translated(front: str) -> None:
         "{% highlight ruby %}\ndef one\n  two\nend\n\nputs three\n{% endhighlight %}",
         '{{< highlight go "linenos" >}}\na b\n\nc d\n{{< /highlight >}}',
         "> <div>\n> some text\n> and more\n> </div>",
+        "```markdown\n!!! note\n    ```python\n    x y\n    ```\n```",
     ],
 )
 def test_blocks_of_other_programs_stay(code: str) -> None:
     assert translated(f"one two\n\n{code}\n\nthree four\n", ".md") == f"ONE TWO\n\n{code}\n\nTHREE FOUR\n"
+
+
+def test_html_in_a_quotation_is_translated_where_a_text_is_on_one_line() -> None:
+    assert texts("> <p>one two</p>\n> <p>three four</p>\n", ".md") == ["one two", "three four"]
+
+
+def test_metadata_is_looked_for_once() -> None:
+    began = time.process_time()
+    assert len(texts("---\nb c\n\n" + "<div>one two</div>\n\n" * 3000, ".md")) > 3000
+    assert time.process_time() - began < 4  # 10 seconds in quadratic time
 
 
 def test_the_text_of_a_container_of_mkdocs_is_translated() -> None:

@@ -213,7 +213,7 @@ def test_damaged_bytes_are_an_error(damage: str, student: StoredModel, tmp_path:
     with pytest.raises(UserError, match=r"lex.s2t.bin: ends at byte"):
         import_model(folder, tmp_path / "out")
     size = student.tokenizers.source.padding
-    begins = np.array([0, *[1001] * size], np.uint64)
+    begins = np.array([0, *[1001] * (size + 1)], np.uint64)
     head = struct.pack("<6Q", 0xF11A48D5013417F5, 0, 0, 0, len(begins), 1001)
     (folder / "lex.s2t.bin").write_bytes(head + begins.tobytes() + bytes(4 * 1001))
     with pytest.raises(UserError, match=r"lex.s2t.bin: this shortlist is not one of the model's"):

@@ -117,6 +117,15 @@ def test_too_little_text_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_other_validation_text_is_refused(pairs: Sides, tmp_path: Path) -> None:
+    config = run_on(tmp_path / "text", {("en", "de"): pairs})
+    own = (Corpus(files=("data/held-out/dev.tsv",), source="en", target="de"),)
+    with pytest.raises(UserError, match="--valid and --hold-out"):
+        plan_hold_out(
+            config.model_copy(update={"data": config.data.model_copy(update={"valid": own})}), tmp_path / "run"
+        )
+
+
 def test_back_translated_text_alone_has_nothing_to_hold_out(pairs: Sides, tmp_path: Path) -> None:
     config = run_on(tmp_path / "text", {("en", "de"): pairs})
     back = tuple(corpus.model_copy(update={"tag": "bt"}) for corpus in config.data.train)

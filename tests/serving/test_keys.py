@@ -111,6 +111,12 @@ def test_the_file_keeps_its_owner(tmp_path: Path) -> None:
     os.chown(path, 1234, 1234)
     revoke_key(path, "alice")
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 1234)
+    read: list[str] = []
+    keys = Keys(path, log=lambda event, **_: read.append(event))
+    for owner in (0, 0, 1234):
+        os.chown(path, owner, owner)
+        keys.find("")
+    assert len(read) >= 2  # again after each change of the owner
 
 
 def test_changes_at_the_same_time_lose_nothing(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_new_numbers_have_the_same_value_in_the_notation_of_each_language(name: 
         languages = Languages(*draw.choices([*NOTATIONS], k=2))
         sides = zip(changed(name, Sides("a 7 b", "c 7 d"), seed, languages), languages, strict=True)
         (one,), (other,) = (find_numbers(side, language) for side, language in sides)
-        assert one.readings == other.readings, (one, other, languages)
+        assert one.readings & other.readings, (one, other, languages)
 
 
 def test_the_same_string_is_inserted_on_both_sides() -> None:

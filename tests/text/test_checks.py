@@ -15,6 +15,8 @@ from limelight.text.checks import cut_loops, find_addresses, find_loop, in_capit
         ("Once again.", "encore une fois encore une fois encore une fois.", ("encore", "une", "fois")),
         ("Nice.", "lalalalalalalalalala", ("la",)),
         ("x", "----------------------", ("-",)),
+        ("The year of the king.", "Das Jahr 2024 2024 2024 2024 2024", ("2024",)),
+        ("1. Intro .............", "_x_x_x_x_x_x_x_x_x", ("_x",)),
         ("a", "ha" * 7 + " h", ("ha",)),
         ("a", "x" * 11, ()),
         ("Very, very, very, very good!", "Sehr, sehr, sehr, sehr gut!", ()),
@@ -101,6 +103,7 @@ def test_loops_are_what_counting_finds() -> None:
         ("邮箱是foo@bar.com请联系我", "foo@bar.com"),
         ("https://example.com/路径。谢谢", "https://example.com/路径"),
         ("https://example.com، then", "https://example.com"),
+        ("https://hi.wikipedia.org/wiki/हिन्दी।", "https://hi.wikipedia.org/wiki/हिन्दी"),
         ("See https://de.wikipedia.org/wiki/Käse…", "https://de.wikipedia.org/wiki/Käse"),
         ("info@müller.de", "info@müller.de"),
     ],
@@ -126,3 +129,4 @@ def test_what_the_source_has_is_no_loop(source: str, output: str) -> None:
 def test_addresses_have_no_capitals() -> None:
     assert in_capitals("Siehe www.example.org/Path für mehr") == "SIEHE www.example.org/Path FÜR MEHR"
     assert in_capitals("{name} ist da: %s", "{name} IS THERE: %s") == "{name} IST DA: %s"
+    assert in_capitals("Hoş geldiniz", dotted=True) == "HOŞ GELDİNİZ"

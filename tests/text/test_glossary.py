@@ -118,6 +118,13 @@ def test_files_that_are_refused(tmp_path: Path, name: str, content: str, message
         read_glossary(tmp_path / "none.csv")
 
 
+def test_variants_of_a_language_are_columns_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("en\tpt-BR\tpt-PT\nbus\tônibus\tautocarro", encoding="utf-8")
+    assert list(read_glossary(tmp_path / "a.tsv", "en", "pt-PT").terms) == [("bus", "autocarro")]
+    (tmp_path / "b.tsv").write_text("en-GB\ten-US\nflat\tapartment", encoding="utf-8")
+    assert list(read_glossary(tmp_path / "b.tsv", "en-GB", "en-US").terms) == [("flat", "apartment")]
+
+
 def test_a_quotation_mark_that_is_not_closed_is_the_users_mistake() -> None:
     with pytest.raises(UserError, match="is a quotation mark not closed"):
         read_rows('"' + "a" * 140_000, separator=",")
@@ -169,10 +176,18 @@ def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> Non
         ("taux d'intérêt", "le taux d’intérêt monte", ["taux d’intérêt"]),
         ("R&D", "R & D, our R&D", ["R & D", "R&D"]),
         ("TCP/IP", "TCP IP", []),
+        ("HbA1c (%)", "the HbA1c (%) of today", ["HbA1c (%)"]),
+        ("& Co.", "Miller & Co. here", ["& Co."]),
     ],
 )
 def test_signs_belong_to_a_term(term: str, text: str, found: list[str]) -> None:
     assert [text[match.begin : match.end] for match in Glossary([Term(term, "x")]).find(text)] == found
+
+
+def test_the_longest_term_wins_in_any_order() -> None:
+    for names in (("C", "C++", "C#"), ("C#", "C++", "C")):
+        found = Glossary([Term(name, "x") for name in names]).find("C++ and C, C#")
+        assert [match.term.source for match in found] == ["C++", "C", "C#"]
 
 
 @pytest.mark.parametrize(("term", "text"), [("ນ້ຳ", "ນ້ຳ"), ("Müller", "Mu\u0308ller"), ("Mu\u0308ller", "Müller")])

@@ -153,3 +153,17 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
     assert spans == [
         marks[0], "https://a.org/b", marks[1], f"{{x {marks[2]}y{marks[3]}}}", marks[4], marks[5], marks[6]
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        ("共%1个文件，%2", ["%1", "%2"]),
+        ("%1×%2 px", ["%1", "%2"]),
+        ("%L1 of %2 files", ["%L1", "%2"]),
+        ("%50 off", []),
+        ("das %-Symbol", []),
+    ],
+)
+def test_arguments_of_qt_count_from_one(text: str, spans: list[str]) -> None:
+    assert found(text) == spans

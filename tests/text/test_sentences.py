@@ -48,7 +48,7 @@ def test_nothing_is_lost(text: str, language: str) -> None:
         ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
         ("Im 19. Jahrhundert war hier Wald. Er ist fort.", "de", ["Im 19. Jahrhundert war hier Wald.", "Er ist fort."]),
         ("Im XIX. und im 20. Jahrhundert.", "de", ["Im XIX. und im 20. Jahrhundert."]),
-        ("3. Oktober 2024\n1. Eier", "de", ["3. Oktober 2024", "Eier"]),
+        ("- 3. Oktober 2024\n1. Eier", "de", ["3. Oktober 2024", "Eier"]),
         ("Das Treffen ist um 5. Danach gehen wir.", "de", ["Das Treffen ist um 5.", "Danach gehen wir."]),
         ("Er ist 19. Julia ist 20. Sie ist 21.", "de", ["Er ist 19.", "Julia ist 20.", "Sie ist 21."]),
         (

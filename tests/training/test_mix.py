@@ -52,7 +52,7 @@ def tuned(parent: Path, folder: Path, count: int = 60, **data: object) -> RunCon
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models of runs whose texts alone are looked at get no scores."""
-    monkeypatch.setattr(mixing, "_best_share", lambda *_: 1.0)
+    monkeypatch.setattr(mixing, "_best_share", lambda *_: (1.0, None))
     monkeypatch.setattr(mixing, "_scores", lambda *_: mixing.Scores(0.0, 0.0))
 
 
@@ -157,6 +157,7 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     same = [torch.equal(theirs[name], tensor) for name, tensor in weights.items()]
     assert all(same) == (share == 0.0)
     assert f"{share:.0%} of the weights" in notes["made_from"]
+    assert float(notes["valid_bleu"]) == figures[share][0]  # of the mean, and not of the trained weights
 
 
 def test_what_was_interrupted_is_done_when_the_run_is_resumed(

@@ -113,8 +113,8 @@ class Stream(ABC):
         return nullcontext(lambda parts: iter(()))
 
     def plans(self, position: Position, group: OneProcess = ALONE) -> Generator[PlannedBatch]:
-        """From `position` on. Cheap: what takes time is `PlannedBatch.make`, and
-        making chunks, each of which is made, or received, in a thread while the one before it is used.
+        """From `position` on. Cheap: what takes time is `PlannedBatch.make`, and making chunks, each of
+        which is made, or received, in a thread while the one before it is used.
 
         A process makes every `group.size`-th chunk, so all processes are at work, each on another chunk.
         """

@@ -193,7 +193,7 @@ class DirectionsEvaluation(Figures):
     def table(self) -> str:
         """A table with a line for each direction and one for the mean, and the signatures."""
         names = {"bleu": "BLEU", "chrf": "chrF2"}
-        lines = [f"{'direction':11}{'sentences':>10}" + "".join(f"{names.get(each, each):>12}" for each in self.mean)]
+        lines = [f"{'direction':11}{'sentences':>10}" + "".join(f" {names.get(each, each):>11}" for each in self.mean)]
         rows = [(name, f"{each.sentences:,}", each.mean) for name, each in self.directions.items()]
         for name, sentences, figures in [*rows, ("mean", "", self.mean)]:
             lines.append(f"{name:11}{sentences:>10}" + "".join(f"{figure:12.2f}" for figure in figures.values()))

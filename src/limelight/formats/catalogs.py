@@ -26,7 +26,7 @@ _NAME = re.compile(
     r"|[/~#@][!-~]*|\.{1,2}/[!-~]*|[!-~]*\w/[!-~]*[./]\w*"  # /path, #id, ./a, a/b.png
     r"|[A-Za-z][\w+.-]*:/[!-~]*|[!-~]+@[!-~]+"  # https://host, a@host
     r"|[a-z]\w*(?:\.\w+)+|[!-~]*\d[!-~]*"  # a.key, host.org; a version, a size, a date
-    r"|:\w+|(?:%-?[A-Za-z]|[-/.:, ])+",  # a symbol of Ruby; a format of dates
+    r"|:\w+|(?:%-?[A-Za-z]|[-/.:, ])+",  # a symbol of Ruby; formats of dates
     re.ASCII,
 )
 """An identifier, an address or a value, and not text."""
@@ -104,6 +104,7 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     except (yaml.YAMLError, RecursionError) as error:
         raise FormatError(f"not valid YAML: {shown(str(error))}") from None
     strings, keys, seen = list[_String](), list[_String](), set[int]()
+    is_go = bool(documents) and isinstance(documents[0], yaml.SequenceNode)
 
     def walk(node: yaml.Node | None, depth: int) -> None:
         if node is None or id(node) in seen or depth > MAX_DEPTH:
@@ -112,7 +113,8 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         if isinstance(node, yaml.MappingNode):
             names = [key.value for key, _ in node.value]
             for key, value in node.value:
-                if key.value == "id" and "translation" in names:  # of go-i18n
+                if is_go and key.value == "id" and "translation" in names:
+                    kept.append(Kept(value.start_mark.line + 1, value.value))
                     continue
                 if isinstance(key, yaml.ScalarNode) and depth == 0:
                     write = partial(_scalar, "", key.style)

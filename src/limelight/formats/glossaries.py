@@ -54,9 +54,10 @@ def read_rows(
     except csv.Error as error:
         raise UserError(f"{name}: not a table: {error}; is a quotation mark not closed?") from None
     columns, terms = (0, 1), list[Term]()
-    names = [code_of(cell) or normal_code(cell) for cell in rows[0]] if rows else []
-    for sides in (("source", "target"), languages):
-        source, target = map(normal_code, sides)
+    header = [cell.lower() for cell in rows[0]] if rows else []
+    codes = [code_of(cell) or normal_code(cell) for cell in header]
+    exact = tuple(map(str.lower, languages))
+    for names, (source, target) in ((header, ("source", "target")), (header, exact), (codes, map(normal_code, exact))):
         if source != target and {source, target} <= {*names}:
             columns, rows[0] = (names.index(source), names.index(target)), []
             break

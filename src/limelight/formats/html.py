@@ -37,7 +37,8 @@ OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg
 """Elements whose content is not translated; the texts of pictures (`svg`) are units of their own."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
 FRONT = re.compile(
-    r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)|\{[ \t]*\r?\n.*?\n\})[ \t]*(?:\r?\n|\Z)", re.DOTALL
+    r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)|\{[ \t]*\r?\n[ \t]*[\"}].*?\n\})[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
 )
 """Metadata at the beginning of a page, in YAML, TOML or JSON."""
 _HUGE_NUMBER = re.compile("&#[0-9]{4000,};?")
@@ -140,7 +141,7 @@ def _unescaped(text: str) -> str:
 def html_units(text: str, language: str = "", tags: Tags = PLAIN, span: tuple[int, int] | None = None) -> list[Unit]:
     """The blocks and attributes of a page, or of its `span`. The attributes `lang` and `xml:lang` of `html`, if
     present, are set to `language`."""
-    front = FRONT.match(text)
+    front = None if span else FRONT.match(text)
     reader = _Reader(text, tags, span or (front.end() if front else 0, len(text)))
     names = ("lang", "xml:lang") if language else ()
     named = [tag.find(name) for tag in reader.tags if tag.name == "html" for name in names]

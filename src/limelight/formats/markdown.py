@@ -28,8 +28,12 @@ _HIGHLIGHT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """Code of Jekyll and Hugo."""
-_CONTAINER = re.compile(r"^((?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n)((?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)", re.MULTILINE)
-"""A container of MkDocs: its head, and its indented text, which would be code."""
+_CONTAINER = re.compile(
+    r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?:(?!(?P=fence))[^\n]*\n)*+[^\n]*"
+    r"|^(?P<head>(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n)(?P<body>(?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)",
+    re.MULTILINE,
+)
+"""Code between fences; or a container of MkDocs, with its head, and its indented text, which would be code."""
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:")
 """Begins a footnote, which needs a line of its own."""
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
@@ -49,6 +53,11 @@ _BLOCK_MARK = re.compile(
 """What would begin a list or a heading at the begin of a line."""
 
 
+def _unindented(match: re.Match[str]) -> str:
+    """A container with its text as other text."""
+    return match[0] if match["fence"] else match["head"] + re.sub(r"(?m)^(?: {4}|\t)", "", match["body"])
+
+
 def markdown_units(text: str) -> list[Unit]:
     """The blocks of a file. Code, addresses and the metadata at the beginning are not translated."""
     from markdown_it import MarkdownIt
@@ -56,7 +65,7 @@ def markdown_units(text: str) -> list[Unit]:
     hidden = text
     for expression in (FRONT, _HIGHLIGHT):
         hidden = expression.sub(lambda match: re.sub(r"[^\r\n]", " ", match[0]), hidden)
-    hidden = _CONTAINER.sub(lambda match: match[1] + re.sub(r"(?m)^(?: {4}|\t)", "", match[2]), hidden)
+    hidden = _CONTAINER.sub(_unindented, hidden)
     starts = [0, *(match.end() for match in re.finditer(r"\r\n|\n|\r", text)), len(text)]
     units, taken, environment = list[Unit](), 0, dict[str, Any]()
     for token in MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(hidden, environment):
@@ -64,8 +73,8 @@ def markdown_units(text: str) -> list[Unit]:
             continue
         begin, end = (starts[min(line, len(starts) - 1)] for line in token.map)
         if token.type == "html_block":
-            is_quoted = ">" in text[begin : text.find("<", begin)] and "\n" in token.content.strip()
-            units += [] if is_quoted else html_units(text, span=(begin, end))
+            is_quoted = ">" in text[begin : text.find("<", begin)]
+            units += (unit for unit in html_units(text, span=(begin, end)) if not (is_quoted and ">" in unit.text))
         elif token.type == "inline" and has_words(token.content):
             places = _find_lines(text, token.content, max(begin, taken), end)
             if places:

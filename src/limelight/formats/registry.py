@@ -119,5 +119,6 @@ def _declared(data: bytes, kind: str) -> str:
     head = data[:2000].decode("ascii", "replace") if kind in ("xml", "html") else ""
     match = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
     name = match[1] if match else ""
-    # As browsers read it.
-    return "windows-1252" if kind == "html" and name.lower() in ("iso-8859-1", "latin1") else name
+    is_latin = kind == "html" and name.lower() in ("iso-8859-1", "latin1")
+    # As browsers read it: otherwise these bytes are control characters.
+    return "windows-1252" if is_latin and re.search(rb"[\x80\x82-\x9f]", data) else name

@@ -45,9 +45,8 @@ def encoder_lens(
 ) -> list[Hypothesis]:
     """The greedy translation after each encoder layer: item k after k layers, 0 from the embeddings alone.
 
-    `source_ids` are without the end, the translations have at most `max_length` tokens and begin
-    with `prefix`. Raises `UserError` for models
-    other than Transformers with encoder and decoder.
+    `source_ids` are without the end. The translations begin with `prefix`, and have at most `max_length` tokens, or
+    those of `prefix`. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
     encoded, _ = _states(model, source_ids, ())
     with eval_mode(model):

@@ -41,6 +41,8 @@ from limelight.untrusted import MAX_YAML_BYTES, read_yaml
 SETTINGS = "special:model.yml"
 _SHORTLIST_MAGIC = 0xF11A48D5013417F5
 _MAX_SHORTLIST_BYTES = 200_000_000
+_MAX_DECODER_BYTES = 100_000
+"""Of a `decoder.yml`: a larger file is a list of tokens."""
 _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8, 0x4102: np.int16}
 _INTGEMM = 0x4000
 _LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.intgemm")
@@ -229,7 +231,7 @@ def _sides(folder: Path) -> tuple[Side, Side]:
 def _vocabularies(folder: Path) -> tuple[str, str]:
     for path in sorted(folder.glob("*.yml")):
         with suppress(ValueError):  # another kind of file, or a list of tokens
-            values = read_yaml(read_text(path, MAX_YAML_BYTES))
+            values = read_yaml(read_text(path, _MAX_DECODER_BYTES))
             named = values.get("vocabs") if isinstance(values, dict) else None
             if isinstance(named, list) and len(named) == 2:
                 return Path(str(named[0])).name, Path(str(named[1])).name
@@ -266,14 +268,15 @@ def _shortlist(folder: Path, source: Rows, target: Rows) -> Shortlist | None:
     listed = np.frombuffer(reader.take(4 * count), np.uint32).astype(np.int64)
     lengths = np.diff(begins)
     fits = 2 <= len(begins) <= source.size + 1 and begins[0] == 0 and begins[-1] == count
-    if not fits or lengths.min() < 0 or lengths.max() > MAX_CANDIDATES or (count and listed.max() >= target.size):
+    if not fits or lengths.min() < 0 or (count and listed.max() >= target.size):
         raise UserError(f"{path}: this shortlist is not one of the model's vocabularies; {DAMAGED}")
     begins = np.pad(begins, (0, source.size + 1 - len(begins)), mode="edge")  # the last tokens may have none
     ours = np.full(target.size, END)
     kept = np.array(target.theirs[:-1])
     ours[kept] = np.arange(len(kept))
-    candidates = np.full((len(source.theirs) - 1, max(1, int(lengths.max()))), END)
+    candidates = np.full((len(source.theirs) - 1, min(MAX_CANDIDATES, max(1, int(lengths.max())))), END)
     for number, theirs in enumerate(source.theirs[:-1]):
-        chosen = listed[begins[theirs] : begins[theirs + 1]]
-        candidates[number, : len(chosen)] = ours[chosen[::-1]]  # rare ones first: frequent ones are always listed
+        # Rare ones first: frequent ones are always listed.
+        chosen = listed[begins[theirs] : begins[theirs + 1]][::-1][:MAX_CANDIDATES]
+        candidates[number, : len(chosen)] = ours[chosen]
     return Shortlist(candidates, ours[: min(first, target.size)])

@@ -135,6 +135,9 @@ class SourceView(State):
     may_attend: Bool[Tensor, "batch *#heads 1 source"] | Float[Tensor, "batch *#heads 1 source"]
     """True where a query may attend; or the same as a bias, see `attend`."""
 
+    def reorder(self, parents: Int[Tensor, "batch width"]) -> "SourceView":
+        return self  # called in each layer at every step
+
     def admit(self, fresh: "SourceView", places: Int[Tensor, " fresh"]) -> "SourceView":
         """With fresh sources; all are padded to the longest that is left."""
         wide = State.admit(self, fresh, places)

@@ -164,7 +164,8 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Batch) -> Float[Tensor, "batch length features"]:
-        """Features at every position of `batch.target_out`, given the true previous tokens (teacher forcing)."""
+        """Features at every position of `batch.target_out`; a decoder reads the true tokens before it (teacher
+        forcing)."""
 
     def output_weights(self) -> tuple[Float[Tensor, "vocab features"], Float[Tensor, " vocab"] | None]:
         """Matrix and bias of the final linear layer, for callers that compute logits themselves.

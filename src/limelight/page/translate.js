@@ -222,15 +222,16 @@ function drawSteps(context, steps, tell) {
   if (steps.hidden) return;
   const [from, to, model] = ["from", "to", "model"].map(store.get);
   const second = async () => {
-    const text = store.get("text");
+    const asked = () => JSON.stringify(["text", "from", "to", "model"].map(store.get));
+    const before = asked();
     try {
       const { translations } = await request("translate", {
-        text,
+        text: store.get("text"),
         source_lang: from,
         target_lang: through,
         model,
       });
-      if (store.get("text") === text) store.set({ ...NEW, from: through, to, text: translations[0].text });
+      if (asked() === before) store.set({ ...NEW, from: through, to, text: translations[0].text });
     } catch (error) {
       tell(error.message, error.code);
     }

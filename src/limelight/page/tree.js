@@ -26,7 +26,7 @@ export function createTree(context) {
     () => context.document,
     () => {
       draw(context, board, reason);
-      if (size && context.document.beam) size.value = String(context.document.beam.beam_size);
+      if (size && context.document.beam) choose(size, context.document.beam.beam_size);
     },
   );
   return root;
@@ -121,13 +121,17 @@ function hypothesis(context, nodes, node, y, { best, reason }) {
 /** How many hypotheses the search follows: another number asks for another translation. */
 function sizes({ store, source, document: shown }) {
   if (!source.live) return null;
-  const now = shown.beam?.beam_size ?? store.get("beam");
-  const there = [...new Set([1, 2, 4, 8, 16, now || 4])].sort((one, other) => one - other);
-  const choices = options(there.map((size) => [size, `beam size ${size}`]));
   const change = () => store.set({ beam: Number(made.value) });
-  const made = element("select", { "aria-label": "Beam size", change }, choices);
-  made.value = String(now);
+  const made = element("select", { "aria-label": "Beam size", change });
+  choose(made, shown.beam?.beam_size ?? store.get("beam"));
   return made;
+}
+
+/** Usual sizes, and the one that there is. */
+function choose(select, size) {
+  const sizes = [...new Set([1, 2, 4, 8, 16, size || 4])].sort((one, other) => one - other);
+  fill(select, options(sizes.map((each) => [each, `beam size ${each}`])));
+  select.value = String(size || 4);
 }
 
 function states() {

@@ -109,7 +109,7 @@ class Explanation:
 
     @property
     def in_words(self) -> TokenizedPair:
-        """The source in words."""
+        """Source and target, with the words of the source; each target token is a word."""
         return with_words(self.tokenizers.source, self.source, self.target)
 
     @_without_heads

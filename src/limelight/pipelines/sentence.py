@@ -126,15 +126,16 @@ class Sentence:
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
         is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
-        # The letters i and I are no pair in Turkish and Azerbaijani.
-        is_dotted = not {"tr", "az"}.isdisjoint(map(normal_code, names_of(part.direction)))
-        capitals = is_free and is_capitals(text) and not is_dotted
+        of_source, of_target = (normal_code(name) in ("tr", "az") for name in names_of(part.direction))  # I is ı there
+        capitals = is_free and is_capitals(text) and not of_source
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None
         best = codec.finish(encoded, (yield encoded.request))
         return [
             replace(
-                translation, source=text, text=in_capitals(translation.text, text) if capitals else translation.text
+                translation,
+                source=text,
+                text=in_capitals(translation.text, text, dotted=of_target) if capitals else translation.text,
             )
             for translation in (replace(best, alternatives=()), *best.alternatives)
         ]

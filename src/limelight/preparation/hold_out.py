@@ -38,7 +38,8 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
     """The configuration with the files in which `make_hold_out` will write the validation text. An existing run keeps
     its own.
 
-    Raises `UserError` for a run that has other validation text, or no sentence pairs.
+    Held-out text of another run, whose configuration is used, is replaced. Raises `UserError` for a run that has other
+    validation text, or no sentence pairs.
     """
     data = config.data
     if not data.hold_out:
@@ -51,7 +52,7 @@ def plan_hold_out(config: RunConfig, run: Path) -> RunConfig:
     )
     if (run / CONFIG).exists() and (stored := load_config(run / CONFIG).data).hold_out:
         planned = stored.valid  # it may have been started in another directory
-    if any(Path(corpus.files[0]).parent.name != HELD_OUT for corpus in data.valid):  # else of another run
+    if any(not Path(file).match(f"{HELD_OUT}/valid*.tsv") for corpus in data.valid for file in corpus.files):
         raise UserError(
             "--valid and --hold-out: held-out text is the validation text of a run; give one of the two options"
         )

@@ -86,8 +86,9 @@ def changing_keys(path: Path) -> Iterator[list[Key]]:
         before = path.stat() if path.exists() else None
         write_whole(path, KeyFile(format=1, keys=keys).model_dump_json(indent=1) + "\n")
         if before is not None:
-            with suppress(OSError, AttributeError):  # only root may; Windows has no owners
-                os.chown(path, before.st_uid, before.st_gid)
+            for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
+                with suppress(OSError, AttributeError):  # only root gives files away; Windows has no owners
+                    os.chown(path, owner, group)
             path.chmod(stat.S_IMODE(before.st_mode))
 
 

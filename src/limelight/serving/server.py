@@ -187,7 +187,9 @@ async def run_service(plan: Plan, log: Log) -> None:
     for model in catalog.models:
         model.pool.start()
     guarded, origins = plan.keys is not None, Origins((*plan.hosts, plan.host), plan.cors)
-    service = Service(catalog, plan.limits, log, keys, guarded, origins, glossaries, memories)
+    service = Service(
+        catalog, plan.limits, log, keys, guarded=guarded, origins=origins, glossaries=glossaries, memories=memories
+    )
     server = web_server(service, build_app(service, APIS), proxies=plan.proxies)
     tasks = set[asyncio.Task[None]]()
 
@@ -205,7 +207,7 @@ async def run_service(plan: Plan, log: Log) -> None:
         log("reload")
         tasks.update(asyncio.create_task(load_again(model)) for model in catalog.models)
 
-    # Of SIGTERM and SIGINT.
+    # uvicorn calls it at SIGTERM and SIGINT.
     server.handle_exit = lambda *_: loop.call_soon_threadsafe(stop)  # type: ignore[assignment, method-assign]
     if hasattr(signal, "SIGHUP"):  # Windows has none
         loop.add_signal_handler(signal.SIGHUP, reload)

@@ -61,7 +61,8 @@ def find_model(path: str | Path) -> Path:
             if (candidate / WEIGHTS).is_file():
                 if not (candidate / CONFIG).is_file():
                     _refuse_foreign(candidate)
-                _require_own_files(candidate, folder)
+                if BOX not in candidate.parents:  # installers may link what a package has
+                    _require_own_files(candidate, folder)
                 return candidate
         exists, begun = folder.exists(), any((folder / name).exists() for name in (*OF_A_RUN, CONFIG))
     except OSError as error:

@@ -40,7 +40,7 @@ _GLUED = rf"{UNSPACED}\uac00-\ud7a3"
 _IN_ADDRESS = rf"(?:(?!(?<=[A-Za-z\d])[{_GLUED}])[^\s<>\"“”«»\[\]{_PRIVATE}、。「」！-～]|\[\w*\])"
 """Brackets are in an address only in pairs, as in `a[1]`: `[url=https://x.org]here[/url]` is markup. After a Latin
 letter or digit, a letter of a script that is written without spaces, or of Korean, belongs to the text."""
-_END = r"(?<=[\w/#&=%+~*$}-])"
+_END = rf"(?<=[\w{COMBINING}/#&=%+~*$}}-])"
 _IN_NAME = rf"[^\W{_GLUED}]"
 ADDRESS = re.compile(
     rf"(?:(?i:https?://|ftp://|www\.)){_IN_ADDRESS}+{_END}"
@@ -71,12 +71,14 @@ def find_loop(source: str, output: str) -> Loop | None:
     for _, words, times in _repeated_words(source):
         of_source[len(words)] = max(times, of_source[len(words)])
     for match, words, times in _repeated_words(output):
-        if times > of_source[len(words)] and not "".join(words).isdigit():  # numbers are compared by value
+        is_number = "".join(words).isdigit() and re.search(r"\d", source)  # which is compared by value
+        if times > of_source[len(words)] and not is_number:
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
     written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
-    kinds = {match[1].isalpha() for match in _REPEATED_CHARACTERS.finditer(written)}
+    kinds = {match[1].isalpha() or len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
     for match in _REPEATED_CHARACTERS.finditer(output):
-        if len(match[0]) >= MIN_LOOP_CHARACTERS and match[1].isalpha() not in kinds and match[1] * 6 not in written:
+        kind = match[1].isalpha() or len(match[1])  # letters of one script may be several of another
+        if len(match[0]) >= MIN_LOOP_CHARACTERS and kind not in kinds and match[1] * 6 not in written:
             return Loop((match[1],), match.end(1), match.end())
     return None
 
@@ -147,9 +149,14 @@ def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:
     return recased_text[:first] + recased_text[first : first + 1].upper() + recased_text[first + 1 :]
 
 
-def in_capitals(text: str, source: str = "") -> str:
-    """The text in capitals, but for its addresses, and words that its source has as they are, as in variables."""
+def in_capitals(text: str, source: str = "", *, dotted: bool = False) -> str:
+    """The text in capitals, but for its addresses, and for words that the source has in the same case, such as names of
+    variables. With `dotted`, the capital of i is İ, as in Turkish."""
     kept = {*WORD.findall(source)}
-    return _ADDRESS_OR_WORD.sub(
-        lambda match: match[0] if match["address"] or match[0] in kept else match[0].upper(), text
-    )
+
+    def upper(match: re.Match[str]) -> str:
+        if match["address"] or match[0] in kept:
+            return match[0]
+        return (match[0].replace("i", "İ") if dotted else match[0]).upper()
+
+    return _ADDRESS_OR_WORD.sub(upper, text)

@@ -101,7 +101,8 @@ class _Node(NamedTuple):
 
     children: dict[str, _Node]
     terms: list[tuple[list[str], list[str], Term]]
-    """The terms that end here, with their words, and the signs before, between and after them."""
+    """The terms that end here, with their words, and what is before, between and after them; those with most signs
+    first."""
 
 
 class Glossary:
@@ -115,8 +116,8 @@ class Glossary:
         self._endings = Endings(source_lang)
         self._root = _Node({}, [])
         for term in self.terms:
-            source = normalize("NFC", term.source).translate(_TYPOGRAPHIC)
-            words, signs = words_of(source), _signs(source, [(0, 0), *word_spans(source), (len(source),) * 2])
+            source = normalize("NFC", term.source).translate(_TYPOGRAPHIC).strip(" -\u00a0")
+            words, spans = words_of(source), word_spans(source)
             if not (words and term.target):
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
@@ -125,7 +126,9 @@ class Glossary:
             node = self._root
             for word in words:
                 node = node.children.setdefault(word.casefold(), _Node({}, []))
+            signs = [source[: spans[0][0]], *_signs(source, spans), source[spans[-1][1] :]]
             node.terms.append((words, signs, term))
+            node.terms.sort(key=lambda entry: -len("".join(entry[1])))
 
     def __len__(self) -> int:
         return len(self.terms)

@@ -43,6 +43,9 @@ NOTATIONS = {
 }
 """The notation of each language. Numbers of other languages are read in every notation, and written as they are."""
 
+BOTH = ("ar", "fa")
+"""Languages that are also read in the other notation: Arabic of the Maghreb has a decimal comma."""
+
 SMALL = 12
 """Maximum value that may be a word in a translation which has no other number instead."""
 MAX_DIGITS = 40
@@ -170,7 +173,7 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
     elif kind == "plain" and len(digits) <= MAX_DIGITS:
         scale = _SCALE.match(text, end)
         scaled = _scaled(scale[0] if scale else "")
-        words = (0, 3, 6, 9, 12) if scaled > 1 else (0,)  # 200万 is also 2 million
+        words = (0, 3, 6, 9, 12) if scaled > 1 else (0,)  # 200万 is also 2 of 2 million
         readings = {value * scaled / 10**power for value in _values(digits, language) for power in words}
     else:
         readings = {digits.casefold(), tuple(sorted(parts))}
@@ -185,7 +188,8 @@ def _parts(text: str) -> tuple[int, ...]:
 def _values(text: str, language: str) -> Iterator[Fraction]:
     """The values of a number in the notation of its language; in every notation if that is not known."""
     match = _PARTS.fullmatch(text)
-    for notation in (NOTATIONS[language],) if language in NOTATIONS else (_POINT, _COMMA):
+    is_known = language in NOTATIONS and language not in BOTH
+    for notation in (NOTATIONS[language],) if is_known else (_POINT, _COMMA):
         if match and (value := _value(match["digits"], notation)) is not None:
             yield -value if text[0] in _MINUS else value
 
@@ -224,7 +228,7 @@ def carried_numbers(text: str, source: str, target: str, *, every: bool = False)
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after, new = text[number.end : number.end + 1], localized(number, source, target)
-        is_unknown = number.kind == "named date" and new == number.text  # the target language has no names of months
+        is_unknown = number.kind == "named date" and normal_code(target) not in _dates()
         if number.kind == "plain":
             # A unit in another script, and what is written without a space, are the model's.
             has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
@@ -245,7 +249,7 @@ def localized(number: Number, source: str, target: str) -> str:
     is_value = number.kind == "plain" and len(number.text) <= MAX_DIGITS
     if not is_value or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
         return number.text
-    if " " in parts["digits"] and old.group not in SPACES:  # maybe two numbers: 2 500 mg tablets
+    if old.currency_first and re.fullmatch(r"\d{1,3} \d{3}", parts["digits"]):  # maybe two numbers: 2 500 mg tablets
         return number.text
     digits, sign, unit = parts["digits"].replace("٫", old.decimal), parts["sign"], parts["unit"]
     if digits[-1].isdecimal():

@@ -89,7 +89,7 @@ _NAME = re.compile(
     r"|(?<=[\"'“„`])[a-z_]\w{0,60}(?:\.[a-z_]\w{0,60}){1,8}(?=[\"'”“`])"  # "theme.inherit"
     r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
 )
-_ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)|(?<![\w%])%[1-9]\d?(?![\d$])")
+_ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)|(?<![\d%])%[1-9]\d?(?![\d$])")
 
 _SUFFIX = (
     "bat bin bmp bz2 c cfg conf cpp cs css csv dat db deb dll doc docx env exe gif go gz h hpp htm html ico ini java "
@@ -251,7 +251,7 @@ def _messages(text: str) -> Iterable[Found]:
 def _arguments(text: str) -> Iterable[Found]:
     """`$1`, `$2`, `%1`, `%2`; where there is no first one, they are prices and shares."""
     spans = list(_by(_ARGUMENT)(text))
-    return spans if any(text[span.begin : span.end] in ("$1", "%1") for span in spans) else ()
+    return spans if re.search(r"(?:\$|%L?)1(?!\d)", text) else ()
 
 
 def _brackets(text: str) -> Iterator[Found]:

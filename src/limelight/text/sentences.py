@@ -62,8 +62,8 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
     texts, gaps, position = list[str](), list[str](), 0
     for line in _LINE.finditer(text):
         mark = _LIST_MARK.match(line[0])
-        is_ordinal = mark and _ORDINAL.search(mark[0]) and _nouns(code).match(line[0], mark.end())
-        begin = line.start() + (mark.end() if mark and not is_ordinal else 0)
+        ordinal = mark and _nouns(code).match(line[0], mark.end()) and _ORDINAL.search(mark[0])
+        begin = line.start() + (ordinal.start() if ordinal else mark.end() if mark else 0)
         for sentence in _sentences(text[begin : line.end()], code):
             if bare := sentence.strip():
                 first = text.index(bare, begin)

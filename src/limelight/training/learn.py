@@ -1,5 +1,6 @@
 """A translation memory becomes a fine-tuned model, or nothing does: `limelight learn`."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     `output` that exists, and `RunError` with the scores if the model is not better on held-out pairs of the memory, or
     loses more than `MAX_LOST` on general text; nothing is left then. Other errors say what is left.
     """
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        raise UserError("limelight learn is one process: start it without torchrun")
     work = work_of(output)
     if output.exists():
         left = f"; {work} is left of an interrupted call, and can be removed" if work.exists() else ""

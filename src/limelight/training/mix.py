@@ -32,7 +32,8 @@ from limelight.storage.weights import put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import notes_of, weights_put_back, write_best
 from limelight.training.complete import Corpora
-from limelight.training.run_state import Run, validate
+from limelight.training.run_state import Run
+from limelight.training.tasks.task import Validation
 from limelight.training.tasks.translation import Translation, mean_of, valid_sets
 
 BEFORE_AFTER = "before-after.json"
@@ -143,26 +144,29 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     of_parent = read_numbers(parent / WEIGHTS)
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (of_parent, trained)]
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
-    share = 0.0 if notes.get("step") == "0" else 1.0
+    share, seen = 0.0 if notes.get("step") == "0" else 1.0, None
     with weights_put_back(run.model):
         if share and mixes and task.validates and not has_new_tags(run.folder):
             with run.interruptible():
-                share = _best_share(run, task, of_parent, trained)
+                share, seen = _best_share(run, task, of_parent, trained)
         put_weights(run.model, _mean(of_parent, trained, share) if mixes else trained, where="the mean")
         made_from = notes["made_from"]
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
-            notes |= notes_of(run, validate(run))
+            notes |= notes_of(run, seen)
         write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
 
 
-def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
-    """The share of the trained weights that is best on the new text, among those that lose little on general text."""
+def _best_share(
+    run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]
+) -> tuple[float, Validation | None]:
+    """The share of the trained weights that is best on the new text, among those that lose little on general text, and
+    its validation."""
     model, precision = run.model, run.precision
     assert isinstance(model, Seq2Seq)
     unseen = _general(run.folder)
     general = valid_sets(run.config, run.tokenizers, model, unseen, sum(map(len, unseen.values())))
-    best, score, kept = 0.0, 0.0, 0.0
+    best, score, kept, chosen = 0.0, 0.0, 0.0, None
     for share in (0.0, *SHARES):
         if share > UNMEASURED and not general:
             continue
@@ -171,14 +175,14 @@ def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], tr
         measured = {direction: valid.measure(model, precision) for direction, valid in general.items()}
         bleu = mean_of(measured).figures["bleu"] if general else 0.0
         if not share:
-            score, kept = seen.score("bleu"), bleu
+            score, kept, chosen = seen.score("bleu"), bleu, seen
         found = f"BLEU {seen.figures['bleu']:.2f}" if seen.figures else f"loss {seen.loss:.4f}"
         run.report.say(
             f"{share:4.0%} of the trained weights: new text {found}" + (f", general text {bleu:.2f}" if general else "")
         )
         if kept - bleu <= MAX_LOSS and seen.score("bleu") > score:
-            best, score = share, seen.score("bleu")
-    return best
+            best, score, chosen = share, seen.score("bleu"), seen
+    return best, chosen
 
 
 def _mean(of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:

@@ -69,8 +69,8 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
 
     Each caller contains a copy of the functions it calls, and the copy that was loaded first serves all. So no sum may
     be left to the optimizer, which treats each copy differently: its last digits would depend on what else has run, and
-    on whether it was just compiled or loaded from disk. Called functions are inlined; a large function that is `apart`
-    is not, as its callers would take minutes to compile.
+    on whether it was just compiled or loaded from disk.
+    Called functions are inlined, but those that are `apart` (`compiled_apart`).
     """
     # `forceinline=False` is explicit: otherwise numba inherits the option from the first caller
     machine_code = numba.njit(nogil=True, error_model="numpy", forceinline=not apart)(function)
@@ -81,7 +81,8 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
 
 
 def compiled_apart(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """`compiled` for a large function, which begins with a call of `lanes.apart`: it is never inlined."""
+    """`compiled` for a large function, which begins with a call of `lanes.apart`: it is never inlined, as its callers
+    would take minutes to compile."""
     return compiled(function, apart=True)
 
 

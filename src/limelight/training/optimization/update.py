@@ -164,7 +164,7 @@ def compiled_or_none(model: Model, device: torch.device, say: Callable[[str], No
 def sample_batch(model: Model) -> Batch:
     """A batch of made-up tokens, with padding on both sides."""
     if isinstance(model, DecoderOnly):
-        return make_blocks(torch.ones(ROWS, TARGET + 1).numpy())
+        return make_blocks(torch.ones(ROWS, TARGET + 1, dtype=torch.int64).numpy())
     assert isinstance(model, Transformer)
     sources, targets = ([[1] * (longest - 1 - row % 4) for row in range(ROWS)] for longest in (SOURCE, TARGET))
     return model.batch(sources, targets)
