@@ -46,6 +46,7 @@ def test_each_translation_is_that_of_the_layers_below(seed, norm):
         ids, total, finished = greedy(cut(model, encoder=depth), source, 7)
         assert (list(each.ids), each.finished) == (ids, finished)
         assert each.log_probability == pytest.approx(total, abs=1e-4)
+    assert all(each.ids[:2] == (9, 8) for each in encoder_lens(model, source, max_length=7, prefix=(9, 8)))
 
 
 @NORMS

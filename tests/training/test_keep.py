@@ -107,6 +107,13 @@ def loss(value: float) -> Validation:
     return Validation(value)
 
 
+def test_the_card_of_another_start_is_not_appended(run: Run) -> None:
+    (run.folder / "parent.md").write_text("# Another model")
+    move_on(run)
+    assert save_if_best(run, loss(1.0), "x")
+    assert "Another model" not in (run.folder / "README.md").read_text()
+
+
 def test_the_last_snapshots_are_averaged(run: Run) -> None:
     for score in (5.0, 1.0, 4.0, 2.0, 4.5):
         snapshot(run, score)

@@ -160,6 +160,11 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     assert float(notes["valid_bleu"]) == figures[share][0]  # of the mean, and not of the trained weights
 
 
+def test_a_run_that_is_validated_by_loss_alone_is_chosen_and_compared(parent: Path, tmp_path: Path) -> None:
+    train(with_training(tuned(parent, tmp_path), bleu_sentences=0), tmp_path / "run", quiet=True)
+    assert (tmp_path / "run" / BEFORE_AFTER).is_file()
+
+
 def test_what_was_interrupted_is_done_when_the_run_is_resumed(
     parent: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

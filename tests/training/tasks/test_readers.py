@@ -8,6 +8,7 @@ import torch
 from limelight.config import RunConfig
 from limelight.pipelines.load import load_classifier, load_mask_filler
 from limelight.storage.model import load_model
+from limelight.training.examine import examine_run
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.readers import READING, label_run, masked_run
 
@@ -56,6 +57,7 @@ def test_a_classifier_learns_its_labels(tmp_path: Path) -> None:
     assert seen["accuracy"] == seen["macro_f1"] == 100
     classifier = load_classifier(tmp_path / "run")
     assert [each.label for each in classifier.classify(["moon sun 1", "moon star owl 2"])] == ["day", "night"]
+    assert examine_run(tmp_path / "run")[-1].startswith("the run has no sentence pairs for validation")
 
 
 def test_a_classifier_begins_with_the_encoder_of_a_masked_model(tmp_path: Path) -> None:
