@@ -83,7 +83,8 @@ export function table({ rows, columns, weights }) {
 }
 
 // A spreadsheet takes a text that begins so for a formula.
-const quoted = (text) => `"${/^[=+\-@\t]/.test(text) && Number.isNaN(Number(text)) ? "'" : ""}${text.replaceAll('"', '""')}"`;
+const quoted = (text) =>
+  `"${/^[=+\-@\t]/.test(text) && Number.isNaN(Number(text)) ? "'" : ""}${text.replaceAll('"', '""')}"`;
 
 const saveSvg = (name, part) => save(`${name}.svg`, "image/svg+xml", drawing(part).svg);
 
