@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -42,6 +43,19 @@ def test_where_nothing_is_half_done_it_stops_the_work_at_once(number: int) -> No
         with pytest.raises(Stopped):
             stop.check()
     assert done == ["before"]
+
+
+def test_an_error_after_a_signal_is_the_signal() -> None:
+    """Compiled code hides `Stopped`, and fails later."""
+
+    def work(stop: StopRequest) -> None:
+        with stop.interruptible():
+            with suppress(Stopped):
+                send(signal.SIGINT)
+            raise RuntimeError("no compiled object")
+
+    with StopRequest() as stop, pytest.raises(Stopped):
+        work(stop)
 
 
 def test_a_signal_that_came_before_stops_interruptible_work_from_beginning() -> None:

@@ -77,6 +77,10 @@ class StopRequest:
         try:
             self.check()
             yield
+        except Exception as error:
+            if self.number:  # compiled code may hide `Stopped`
+                raise Stopped(self.number) from error
+            raise
         finally:
             self._interruptible = False
 

@@ -33,6 +33,7 @@ MISTAKES = """
     clean a.tsv -o a.tsv                        | a.tsv: is the input; give -o another name
     clean en-de=a.tsv -o a.tsv                  | a.tsv: is the input; give -o another name
     compare a.en a.en --test a.tsv -o a.en      | a.en: is the input; give -o another name
+    compare a.en a.en --test a.tsv -o b.pdf     | b.pdf: the comparison is a page; give -o a name with .html
     clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx
     clean a.tsv -o b.tmx                        | names its languages
     clean a.tsv -o b.tsv -o c.tsv               | holds both sides: give it alone
@@ -112,7 +113,12 @@ MISTAKES = """
     translate --model {trained} . . -o s3://bucket/out | -o s3://bucket/out: many files need inputs
     translate --model {trained} --n-best 2 --lines {corpus} -o out | --lines and --n-best 2: this is for lines
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
-    translate --model {trained} --workers 2 . gone -o out | gone: there is no such file
+    translate --model {trained} a.md -o b.pdf | b.pdf: would be a file in the format of .md; give -o a name with .md
+    translate --model {trained} a.md b.txt -o out | a.md: is a document, whose markup would be translated
+    translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
+    translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz
+    translate --model {trained} --from en --to lumi --glossary fr.tsv a.txt | fr.tsv: its columns are de, fr, not en and
+    translate --model {trained} --workers 2 a.en gone -o out | gone: there is no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
     train --out run --max-steps 1 --train | --train: name a file after it
     train --out run --max-steps 1 --train one.xlsx | one.xlsx: is a spreadsheet, which is not read as text
@@ -148,6 +154,9 @@ def test_a_mistake_is_a_line_with_the_remedy(
         "empty.tsv": "",
         "a.txt": "One.",
         "b.txt": "One.",
+        "a.md": "# One",
+        "a.jsonl": "{}",
+        "fr.tsv": "de\tfr\nHaus\tmaison\n",
     }
     for name, content in files.items():
         Path(name).write_text(content, encoding="utf-8")

@@ -2,9 +2,15 @@
 
 import pytest
 
-from limelight.text.judge import foreign_evidence, foreign_language
+from limelight.text.judge import CLEAR, foreign_evidence, foreign_language
 
 KNOWN = ("en", "de", "fr")
+
+
+def test_a_text_is_refused_only_where_it_is_clear() -> None:
+    for text in ("Even men sometimes cry.", "A man in a hat enjoys a beer."):
+        assert foreign_language(text, ["en"], least=CLEAR) == ""
+    assert foreign_language("No sé dónde están los otros, pero todos tienen hambre.", KNOWN, least=CLEAR) == "es"
 
 
 @pytest.mark.parametrize(

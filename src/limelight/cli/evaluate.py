@@ -15,7 +15,7 @@ from limelight.cli.corpora import by_direction, corpora, files_in
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note
 from limelight.cli.output import is_path, lines_to, show
-from limelight.errors import UserError
+from limelight.errors import UserError, counted
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
@@ -189,6 +189,8 @@ def compare(
 
     if output and any(is_path(output.samefile, name) for name in (first, second, *files_in(test))):
         raise UserError(f"{output}: is the input; give -o another name")
+    if output and (output.suffix.lower() not in (".html", ".htm") or output.is_dir()):
+        raise UserError(f"{output}: the comparison is a page; give -o a name with .html")
     pairs: list[Pair] | None = None
     texts = []
     for name in (first, second):
@@ -242,7 +244,7 @@ def score(
                     line = f"{pair_score.log_probability:.6f}\t{pair_score.tokens}"
                     write(json.dumps(values, ensure_ascii=False) if as_json else line)
                 all_scores += scores
-    note(f"perplexity {perplexity(all_scores):.4f} per target token of {len(all_scores):,} pairs")
+    note(f"perplexity {perplexity(all_scores):.4f} per target token of {counted(len(all_scores), 'pair')}")
 
 
 def languages_of(direction: Direction | None) -> dict[str, Any]:

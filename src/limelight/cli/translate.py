@@ -64,16 +64,22 @@ def translate(*, job: Job) -> None:
         _translate_lines(job, file, text)
 
 
+OTHERS = (".pdf", ".doc", ".odt", ".rtf", ".mo")
+"""Suffixes of formats that are not written."""
+
+
 def is_of_documents(job: Job, path: Path | None) -> bool:
     """Whether a path is a document or a folder of documents, and not text that is translated line by line.
 
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.formats.registry import DOCUMENT_SUFFIXES, refuse_to_translate
+    from limelight.formats.registry import DOCUMENT_SUFFIXES, FORMATS, SUFFIXES, refuse_to_translate, suffix_of
 
     if path is not None and not path.is_dir():
         refuse_to_translate(path)
+        if suffix_of(path) == ".jsonl":
+            raise UserError(f"{path}: its objects are translated into a folder: give -o FOLDER/")
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
         of_documents = {"--all": job.everything, "--report": job.report is not None}
         refuse(of_documents, f"this is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders")
@@ -81,6 +87,10 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
     if job.output is None:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
         raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
+    own, named = suffix_of(path), suffix_of(job.output)
+    kinds = {FORMATS[suffix][0] if suffix in FORMATS else suffix for suffix in (own, named)}
+    if path.is_file() and len(kinds) > 1 and named in (*SUFFIXES, *OTHERS):
+        raise UserError(f"{job.output}: would be a file in the format of {own}; give -o a name with {own}")
     return True
 
 

@@ -16,6 +16,7 @@ from limelight.errors import UserError
 from limelight.files import as_json, cause, sha256
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_text, require_file, require_lasting, text_suffix
+from limelight.formats.registry import DOCUMENT_SUFFIXES, suffix_of
 from limelight.text.pair import BadLine
 
 FIELDS = ("text", "source")
@@ -73,10 +74,15 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
     Args:
         inputs: files, and folders, which are searched to any depth.
 
-    Raises `UserError` for what is not there, and for two files whose results would have one name.
+    Raises `UserError` for what is not there, for documents, and for two files whose results would have one name.
     """
     by_name: dict[str, Shard] = {}
     for shard in (shard for name in inputs for shard in _expanded(name)):
+        if suffix_of(shard.name) in DOCUMENT_SUFFIXES:
+            raise UserError(
+                f"{shard.path}: is a document, whose markup would be translated with its lines; translate it alone (-o "
+                "FILE), or the folder that it is in, without --workers, --engine and --field (-o FOLDER)"
+            )
         if shard.name in by_name or shard.name.partition("/")[0] in RESERVED:
             owner = by_name[shard.name].path if shard.name in by_name else "a report about all results"
             raise UserError(

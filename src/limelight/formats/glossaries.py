@@ -9,7 +9,7 @@ from pathlib import Path
 from limelight.errors import UserError
 from limelight.files import cause
 from limelight.text.glossary import MAX_TERMS, Glossary, Term
-from limelight.text.languages import code_of, normal_code
+from limelight.text.languages import code_of, language_name, normal_code
 from limelight.untrusted import read_plain
 
 MAX_BYTES = 32 << 20
@@ -61,10 +61,16 @@ def read_rows(
         if source != target and {source, target} <= {*names}:
             columns, rows[0] = (names.index(source), names.index(target)), []
             break
+    else:
+        named = [cell for cell, code in zip(header, codes, strict=True) if language_name(code) != code]
+        if all(languages) and len(named) == len(header) > 1:
+            raise UserError(f"{name}: its columns are {', '.join(named[:20])}, not {' and '.join(languages)}")
     for number, row in enumerate(rows, start=1):
         texts = [row[column] for column in columns if column < len(row) and row[column]]
         if len(texts) == 2:
             terms.append(Term(*texts))
         elif any(row):
-            raise UserError(f"{name}:{number}: a term has a source and a target, separated by {separator!r}")
+            raise UserError(
+                f"{name}:{number}: a term has a source and a target, separated by {'TAB' if plain else separator!r}"
+            )
     return terms

@@ -380,15 +380,20 @@ def choose_direction(
 
 
 def other_language(
-    directions: Sequence[Direction], detector: LanguageDetector | None, text: str, direction: Direction | None
+    directions: Sequence[Direction],
+    detector: LanguageDetector | None,
+    text: str,
+    direction: Direction | None,
+    *,
+    least: float = 0.0,
 ) -> str:
     """The code of the language that a text is in, if that is clear and not the source language of `direction`, which
-    nobody has named; else an empty string."""
+    nobody has named; else an empty string. `least` is the probability that a language unknown to the model needs."""
     source, _ = names_of(direction)
     if not source:
         return ""
     expected = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
-    if foreign := foreign_language(text, expected):
+    if foreign := foreign_language(text, expected, least=least):
         return foreign
     if detector is None or source not in detector.languages or len(text.split()) < 2:
         return ""

@@ -30,6 +30,7 @@ from limelight.pipelines.scheduler import run
 from limelight.pipelines.text_job import TextJob, require_text
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import AlignmentHead, Roles
+from limelight.text.judge import CLEAR
 from limelight.text.languages import language_name, normal_code
 
 __all__ = ["TextJob", "TextOptions", "Translation", "Translator"]
@@ -122,7 +123,7 @@ class Translator(Codec):
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
         direction = self.choose(text, "", target_lang, pivot=pivot).direction
-        language = other_language(self.directions, self.detector, text, direction)
+        language = other_language(self.directions, self.detector, text, direction, least=CLEAR)
         if not language or direction is None or normal_code(language) == normal_code(direction.target):
             return
         known = [*self.directions, *(self.pivots if pivot else ())]

@@ -19,7 +19,7 @@ from limelight.preparation.hold_out import find_overlap, fold
 from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
-from limelight.text.judge import foreign_language
+from limelight.text.judge import CLEAR, foreign_language
 from limelight.text.pair import BadLine, Pair
 
 WINDOW = 100_000
@@ -79,7 +79,8 @@ def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int
     sides = (pair.source, pair.target)
     if any(map(encoding_damage, sides)):
         return "encoding"
-    if any(code and foreign_language(text, [code]) for text, code in zip(sides, stretches.languages, strict=True)):
+    named = zip(sides, stretches.languages, strict=True)
+    if any(code and foreign_language(text, [code], least=CLEAR) for text, code in named):
         return "language"
     if report.total - first in stretches.misaligned:
         return "misaligned"

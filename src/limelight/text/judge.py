@@ -119,13 +119,19 @@ def function_words() -> dict[str, dict[str, None]]:
     return {code: dict.fromkeys(words.split()) for code, words in read_table("function_words.txt")}
 
 
-def foreign_language(text: str, known: Collection[str]) -> str:
-    """The code of the language in which a text probably is, if that is none of `known`; else, or if uncertain, "".
+CLEAR = 0.9975
+"""Minimum probability for refusing a text or removing a pair: words such as "men" are of several languages."""
+
+
+def foreign_language(text: str, known: Collection[str], *, least: float = 0.0) -> str:
+    """The code of the language in which a text probably is, if that is none of `known`; else, or if it is less probable
+    than `least`, "".
 
     >>> foreign_language("¿Dónde está la estación?", ["en", "de", "fr"])
     'es'
     """
-    return foreign_evidence(text, known)[0]
+    language, probability = foreign_evidence(text, known)
+    return language if probability >= least else ""
 
 
 def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:

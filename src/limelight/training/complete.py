@@ -62,7 +62,8 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
             say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
 
     def measure() -> None:
-        line = f"costs {learn_int8_cost(translator(), corpora):.2f} BLEU on validation pairs"
+        cost = round(learn_int8_cost(translator(), corpora), 2) + 0.0  # -0.0 as 0.0
+        line = f"costs {cost:.2f} BLEU on validation pairs"
         say(f"int8 {line}")
         card = (best / CARD).read_text(encoding="utf-8")
         write_whole(best / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
@@ -77,7 +78,8 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
             try:
                 work()
             except Exception as error:  # whatever it is, the run is done
-                say(f"warning: {failure} ({type(error).__name__}: {error})")
+                kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
+                say(f"warning: {failure} ({kind}{error})")
 
 
 def keep_first_look(translator: Translator, corpora: Corpora) -> None:

@@ -121,7 +121,8 @@ def mix_with_parent(run: Run, task: Translation) -> None:
         _choose(run, task, parent)
     with run.interruptible():
         translators = [
-            load_translator(folder, run.device, threads=torch.get_num_threads()) for folder in (parent, best)
+            load_translator(folder, run.device, precision="fp32", threads=torch.get_num_threads())  # both alike
+            for folder in (parent, best)
         ]
         new, general = (
             Change(sum(map(len, text.values())), *(_scores(translator, text, config) for translator in translators))

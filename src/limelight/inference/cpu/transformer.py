@@ -69,7 +69,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         self, ids: Int[Tensor, "batch width"], state: CompiledState, active: Active
     ) -> tuple[Float[Tensor, "rows features"], CompiledState]:
         state, among, read = state.with_room(), active.among(ids.shape[1]), ids.flatten().numpy()
-        read = read if among is None else read[among]
+        read = np.ascontiguousarray(read if among is None else read[among])  # one type for compiled code
         rows = Rows(active.sentences, read, np.zeros(len(read), np.float32), active.firsts)
         network = self._for(int(state.past.ages[active.sentences].max(initial=0)) + 1)
         return torch.from_numpy(step(network, rows, state.past)), state
