@@ -34,6 +34,13 @@ def test_many_files_have_the_text_of_one_process(limelight: Limelight, one: Path
     assert "made with other settings: options.beam_size is None there, 1 here" in ended.err
 
 
+def test_files_of_which_nothing_is_translated_are_a_failure(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "the dog"}\n')
+    ended = limelight("translate", "--model", one, "--field", "other", tmp_path / "a.jsonl", "-o", tmp_path / "out")
+    assert ended.code == 1
+    assert "no line was translated" in ended.err
+
+
 def test_a_long_file_is_translated_by_processes(
     limelight: Limelight, one: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

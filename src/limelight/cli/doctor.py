@@ -133,7 +133,8 @@ def clean(
             if faults.total:
                 note(faults.summary())
         if not report.kept:
-            raise RunError(f"no pair is left, for the reasons above; {' and '.join(map(str, output))}: not written")
+            why = ", for the reasons above" if report.total else ": there are none"
+            raise RunError(f"no pair is left{why}; {' and '.join(map(str, output))}: not written")
 
 
 def _require_output(output: list[Path]) -> None:

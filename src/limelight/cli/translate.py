@@ -230,6 +230,8 @@ def translate_corpus(job: Job) -> None:
         note(line)
     if report.faults:
         raise RunError(f"{counted(len(report.faults), 'file')} could not be read to the end; all others are finished")
+    if report.counts["read"] and not report.counts["written"]:
+        raise RunError("no line was translated: OUT/NAME.skipped.jsonl has the reasons")
 
 
 def by_processes(
