@@ -114,10 +114,11 @@ MISTAKES = """
     translate --model {trained} --n-best 2 --lines {corpus} -o out | --lines and --n-best 2: this is for lines
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
     translate --model {trained} a.md -o b.pdf | b.pdf: would be a file in the format of .md; give -o a name with .md
+    translate --model {trained} a.md -o b.json | b.json: would be a file in the format of .md
     translate --model {trained} a.md b.txt -o out | a.md: is a document, whose markup would be translated
     translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
     translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz
-    translate --model {trained} --from en --to lumi --glossary fr.tsv a.txt | fr.tsv: its columns are de, fr, not en and
+    translate --model {trained} --from en --to lumi --glossary fr.tsv a.txt | fr.tsv: its columns are en, fr, not en and
     translate --model {trained} --workers 2 a.en gone -o out | gone: there is no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
     train --out run --max-steps 1 --train | --train: name a file after it
@@ -156,7 +157,7 @@ def test_a_mistake_is_a_line_with_the_remedy(
         "b.txt": "One.",
         "a.md": "# One",
         "a.jsonl": "{}",
-        "fr.tsv": "de\tfr\nHaus\tmaison\n",
+        "fr.tsv": "en\tfr\nhouse\tmaison\n",
     }
     for name, content in files.items():
         Path(name).write_text(content, encoding="utf-8")

@@ -239,5 +239,7 @@ def test_metadata_is_looked_for_once() -> None:
 def test_the_text_of_a_container_of_mkdocs_is_translated() -> None:
     text = '!!! note "a title"\n\n    some text\n    and more\n\n    - a point\n\nafter it\n\n    no text\n'
     assert texts(text, ".md")[-3:] == ["some text and more", "a point", "after it"]
+    assert texts(f"```x``` is code\n\n{text}", ".md")[-3:] == ["some text and more", "a point", "after it"]
+    assert texts(f"```\nno\n  ```\n\n{text}", ".md")[-3:] == ["some text and more", "a point", "after it"]
     assert translated(text, ".md").endswith("\n    SOME TEXT AND MORE\n\n    - A POINT\n\nAFTER IT\n\n    no text\n")
     assert translated(text, ".md").startswith("!!! note ")

@@ -17,6 +17,7 @@ from limelight.text.checks import cut_loops, find_addresses, find_loop, in_capit
         ("x", "----------------------", ("-",)),
         ("The year of the king.", "Das Jahr 2024 2024 2024 2024 2024", ("2024",)),
         ("1. Intro .............", "_x_x_x_x_x_x_x_x_x", ("_x",)),
+        ("1. Intro .............", "Eeeeeeeeeeeeeeeeeee", ("e",)),
         ("a", "ha" * 7 + " h", ("ha",)),
         ("a", "x" * 11, ()),
         ("Very, very, very, very good!", "Sehr, sehr, sehr, sehr gut!", ()),

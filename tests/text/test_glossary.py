@@ -1,5 +1,6 @@
 """Glossaries: where terms are, what counts as used, and files."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,18 @@ def test_variants_of_a_language_are_columns_of_their_own(tmp_path: Path) -> None
     assert list(read_glossary(tmp_path / "a.tsv", "en", "pt-PT").terms) == [("bus", "autocarro")]
     (tmp_path / "b.tsv").write_text("en-GB\ten-US\nflat\tapartment", encoding="utf-8")
     assert list(read_glossary(tmp_path / "b.tsv", "en-GB", "en-US").terms) == [("flat", "apartment")]
+
+
+def test_many_terms_with_one_source_take_linear_time() -> None:
+    began = time.process_time()
+    assert len(Glossary([Term("a", f"b{number}") for number in range(20_000)])) == 20_000
+    assert time.process_time() - began < 5  # 25 seconds in quadratic time
+
+
+@pytest.mark.parametrize("row", ["IT\tIT", "German\tDeutsch", "it\tes"])
+def test_a_term_is_not_taken_for_a_header_of_other_languages(tmp_path: Path, row: str) -> None:
+    (tmp_path / "a.tsv").write_text(row, encoding="utf-8")
+    assert len(read_glossary(tmp_path / "a.tsv", "en", "de")) == 1
 
 
 def test_a_quotation_mark_that_is_not_closed_is_the_users_mistake() -> None:

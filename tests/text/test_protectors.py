@@ -162,6 +162,8 @@ def test_no_span_tears_a_pair_of_codes_apart() -> None:
         ("%1×%2 px", ["%1", "%2"]),
         ("%L1 of %2 files", ["%L1", "%2"]),
         ("%50 off", []),
+        ("From $1.50 to $2, or $1,000 and $5", []),
+        ("$1 and $2", ["$1", "$2"]),
         ("das %-Symbol", []),
     ],
 )

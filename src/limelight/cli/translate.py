@@ -74,11 +74,12 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
+    from limelight.formats.opening import text_suffix
     from limelight.formats.registry import DOCUMENT_SUFFIXES, FORMATS, SUFFIXES, refuse_to_translate, suffix_of
 
     if path is not None and not path.is_dir():
         refuse_to_translate(path)
-        if suffix_of(path) == ".jsonl":
+        if text_suffix(path) == ".jsonl":
             raise UserError(f"{path}: its objects are translated into a folder: give -o FOLDER/")
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
         of_documents = {"--all": job.everything, "--report": job.report is not None}
@@ -88,7 +89,7 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
         raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
     own, named = suffix_of(path), suffix_of(job.output)
-    kinds = {FORMATS[suffix][0] if suffix in FORMATS else suffix for suffix in (own, named)}
+    kinds = {FORMATS[suffix][1] if suffix in FORMATS else suffix for suffix in (own, named)}
     if path.is_file() and len(kinds) > 1 and named in (*SUFFIXES, *OTHERS):
         raise UserError(f"{job.output}: would be a file in the format of {own}; give -o a name with {own}")
     return True
@@ -231,7 +232,7 @@ def translate_corpus(job: Job) -> None:
     if report.faults:
         raise RunError(f"{counted(len(report.faults), 'file')} could not be read to the end; all others are finished")
     if report.counts["read"] and not report.counts["written"]:
-        raise RunError("no line was translated: OUT/NAME.skipped.jsonl has the reasons")
+        raise RunError(f"no line was translated; the .skipped.jsonl files in {output} have the reasons")
 
 
 def by_processes(

@@ -81,7 +81,8 @@ def find_shards(inputs: Sequence[str]) -> list[Shard]:
         if suffix_of(shard.name) in DOCUMENT_SUFFIXES:
             raise UserError(
                 f"{shard.path}: is a document, whose markup would be translated with its lines; translate it alone (-o "
-                "FILE), or the folder that it is in, without --workers, --engine and --field (-o FOLDER)"
+                "FILE), or the folder that it is in, without --workers, --engine and --field (-o "
+                "FOLDER); of a corpus name the other files instead of the folder, and JSON Lines .jsonl"
             )
         if shard.name in by_name or shard.name.partition("/")[0] in RESERVED:
             owner = by_name[shard.name].path if shard.name in by_name else "a report about all results"

@@ -113,7 +113,7 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
         if isinstance(node, yaml.MappingNode):
             names = [key.value for key, _ in node.value]
             for key, value in node.value:
-                if is_go and key.value == "id" and "translation" in names:
+                if is_go and key.value == "id" and "translation" in names and isinstance(value, yaml.ScalarNode):
                     kept.append(Kept(value.start_mark.line + 1, value.value))
                     continue
                 if isinstance(key, yaml.ScalarNode) and depth == 0:

@@ -62,9 +62,10 @@ def read_rows(
             columns, rows[0] = (names.index(source), names.index(target)), []
             break
     else:
-        named = [cell for cell, code in zip(header, codes, strict=True) if language_name(code) != code]
-        if all(languages) and len(named) == len(header) > 1:
-            raise UserError(f"{name}: its columns are {', '.join(named[:20])}, not {' and '.join(languages)}")
+        are_named = len({*codes}) == len(codes) > 1 and all(language_name(code) != code for code in codes)
+        if are_named and not {*codes}.isdisjoint(map(normal_code, languages)):
+            wanted = " and ".join(languages)
+            raise UserError(f"{name}: its columns are {', '.join(header[:20])}, not {wanted}; give another one")
     for number, row in enumerate(rows, start=1):
         texts = [row[column] for column in columns if column < len(row) and row[column]]
         if len(texts) == 2:

@@ -37,7 +37,8 @@ OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg
 """Elements whose content is not translated; the texts of pictures (`svg`) are units of their own."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
 FRONT = re.compile(
-    r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)|\{[ \t]*\r?\n[ \t]*[\"}].*?\n\})[ \t]*(?:\r?\n|\Z)",
+    r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)"
+    r"|\{[ \t]*\r?\n(?:[ \t]*\".*?\n)?\})[ \t]*(?:\r?\n|\Z)",
     re.DOTALL,
 )
 """Metadata at the beginning of a page, in YAML, TOML or JSON."""

@@ -75,9 +75,9 @@ def find_loop(source: str, output: str) -> Loop | None:
         if times > of_source[len(words)] and not is_number:
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
     written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
-    kinds = {match[1].isalpha() or len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
+    kinds = {"letters" if match[1].isalpha() else len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
     for match in _REPEATED_CHARACTERS.finditer(output):
-        kind = match[1].isalpha() or len(match[1])  # letters of one script may be several of another
+        kind = "letters" if match[1].isalpha() else len(match[1])  # letters of one script may be several of another
         if len(match[0]) >= MIN_LOOP_CHARACTERS and kind not in kinds and match[1] * 6 not in written:
             return Loop((match[1],), match.end(1), match.end())
     return None

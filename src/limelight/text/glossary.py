@@ -9,6 +9,7 @@ translation with one of the term's forms.
 from __future__ import annotations
 
 import re
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
@@ -127,8 +128,7 @@ class Glossary:
             for word in words:
                 node = node.children.setdefault(word.casefold(), _Node({}, []))
             signs = [source[: spans[0][0]], *_signs(source, spans), source[spans[-1][1] :]]
-            node.terms.append((words, signs, term))
-            node.terms.sort(key=lambda entry: -len("".join(entry[1])))
+            insort(node.terms, (words, signs, term), key=lambda entry: -len("".join(entry[1])))
 
     def __len__(self) -> int:
         return len(self.terms)

@@ -90,6 +90,7 @@ _NAME = re.compile(
     r"|@[a-z]+\((?:'[^'()]{0,100}'|\"[^\"()]{0,100}\")\)"  # @lang('x')
 )
 _ARGUMENT = re.compile(r"(?<![\w$])\$[1-9](?![\d.,]*\d)|(?<![\d%])%[1-9]\d?(?![\d$])")
+_FIRST_ARGUMENT = re.compile(r"(?<![\w$])\$1(?![\d.,]*\d)|%L?1(?![\d$])")
 
 _SUFFIX = (
     "bat bin bmp bz2 c cfg conf cpp cs css csv dat db deb dll doc docx env exe gif go gz h hpp htm html ico ini java "
@@ -251,7 +252,7 @@ def _messages(text: str) -> Iterable[Found]:
 def _arguments(text: str) -> Iterable[Found]:
     """`$1`, `$2`, `%1`, `%2`; where there is no first one, they are prices and shares."""
     spans = list(_by(_ARGUMENT)(text))
-    return spans if re.search(r"(?:\$|%L?)1(?!\d)", text) else ()
+    return spans if _FIRST_ARGUMENT.search(text) else ()
 
 
 def _brackets(text: str) -> Iterator[Found]:
