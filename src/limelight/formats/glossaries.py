@@ -64,8 +64,10 @@ def read_rows(
     else:
         are_named = len({*codes}) == len(codes) > 1 and all(language_name(code) != code for code in codes)
         if are_named and not {*codes}.isdisjoint(map(normal_code, languages)):
-            wanted = " and ".join(languages)
-            raise UserError(f"{name}: its columns are {', '.join(header[:20])}, not {wanted}; give another one")
+            raise UserError(
+                f"{name}: its columns are {', '.join(header[:20])}, not {' and '.join(languages)}; give a glossary of "
+                "these languages"
+            )
     for number, row in enumerate(rows, start=1):
         texts = [row[column] for column in columns if column < len(row) and row[column]]
         if len(texts) == 2:

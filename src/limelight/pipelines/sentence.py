@@ -23,7 +23,7 @@ from limelight.pipelines.job import Steps
 from limelight.pipelines.options import Options
 from limelight.pipelines.repair_marks import repair
 from limelight.pipelines.translation import Translation
-from limelight.text.checks import in_capitals, is_capitals
+from limelight.text.checks import DOTTED, in_capitals, is_capitals
 from limelight.text.glossary import Match, phrases_of, unused_terms, without_added_sentences
 from limelight.text.languages import normal_code
 from limelight.text.marking import ANNOTATION, MARK, PLACEHOLDER, has_marks, mark_number
@@ -126,8 +126,8 @@ class Sentence:
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
             return [replace(codec.finish(part), text=text)]
         is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
-        of_source, of_target = (normal_code(name) in ("tr", "az") for name in names_of(part.direction))  # I is ı there
-        capitals = is_free and is_capitals(text) and not of_source
+        source_dotted, target_dotted = (normal_code(name) in DOTTED for name in names_of(part.direction))
+        capitals = is_free and is_capitals(text) and not source_dotted
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None
         best = codec.finish(encoded, (yield encoded.request))
@@ -135,7 +135,7 @@ class Sentence:
             replace(
                 translation,
                 source=text,
-                text=in_capitals(translation.text, text, dotted=of_target) if capitals else translation.text,
+                text=in_capitals(translation.text, text, dotted=target_dotted) if capitals else translation.text,
             )
             for translation in (replace(best, alternatives=()), *best.alternatives)
         ]

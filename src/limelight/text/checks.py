@@ -22,6 +22,8 @@ MIN_LETTERS = 4
 """Minimum number of letters of a text in capitals: fewer are an abbreviation."""
 UPPER = 0.9
 """Minimum share of capitals among its letters."""
+DOTTED = ("tr", "az")
+"""Languages in which the capital of i is İ, and that of ı is I (Unicode, SpecialCasing.txt)."""
 
 _LETTER, _GAP = rf"[\w{COMBINING}]", rf"[^\w{COMBINING}]"
 WORD = re.compile(rf"{_LETTER}+")

@@ -249,9 +249,8 @@ def localized(number: Number, source: str, target: str) -> str:
     is_value = number.kind == "plain" and len(number.text) <= MAX_DIGITS
     if not is_value or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
         return number.text
-    if old.group not in SPACES and re.fullmatch(
-        r"\d{1,3} \d{3}", parts["digits"]
-    ):  # maybe two numbers: 2 500 mg tablets
+    # Maybe two numbers, as in "2 500 mg tablets".
+    if old.group not in SPACES and re.fullmatch(r"\d{1,3} \d{3}", parts["digits"]):
         return number.text
     digits, sign, unit = parts["digits"].replace("٫", old.decimal), parts["sign"], parts["unit"]
     if digits[-1].isdecimal():
