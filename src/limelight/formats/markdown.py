@@ -29,7 +29,7 @@ _HIGHLIGHT = re.compile(
 )
 """Code of Jekyll and Hugo."""
 _CONTAINER = re.compile(
-    r"^(?P<fence>`{3,}+(?![^\n]*`)|~{3,}+)[^\n]*+\n(?:(?! {0,3}(?P=fence))[^\n]*\n)*+[^\n]*"
+    r"^(?P<fence>`{3,}+(?![^\n]*`)|~{3,}+)[^\n]*+\n(?>(?:(?! {0,3}(?P=fence))[^\n]*\n)*)[^\n]*"
     r"|^(?P<head>(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n)(?P<body>(?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)",
     re.MULTILINE,
 )

@@ -26,25 +26,26 @@ OF_CODES = "codes"
 """The name of the protector of the codes of a unit (`formats/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
-# Templates and variables.
+# Templates and variables. Groups are atomic: before Python 3.11.5, possessive quantifiers of groups do not match (CPython
+# issue 106052).
 
-_CODE = r"(?:[^{}]|\{[^{}]{0,200}\}){0,500}+"
+_CODE = r"(?>(?:[^{}]|\{[^{}]{0,200}\}){0,500})"
 """The inside of a template, which may have braces."""
 _TEMPLATE = re.compile(
     rf"\{{\{{\{{{_CODE}\}}\}}\}}"  # {{{ x }}}
     rf"|(?:(?<!\w)@)?\{{\{{{_CODE}\}}\}}"  # {{ x | date: 'short' }} @{{ x }}
-    r"|\{%(?:(?!%\}).){0,500}+%\}"  # {% if x %}
-    r"|\{#(?=[\s-])(?:(?!#\}).){0,500}+#\}"  # {# a comment #}
-    r"|\{!!(?:(?!!!\}).){0,500}+!!\}"  # {!! x !!}
-    r"|<%(?:(?!%>).){0,500}+%>"  # <%= x %>
-    r"|<\?(?:=|php\b)(?:(?!\?>).){0,500}+\?>",  # <?= x ?> <?php echo $x->name ?>
+    r"|\{%(?>(?:(?!%\}).){0,500})%\}"  # {% if x %}
+    r"|\{#(?=[\s-])(?>(?:(?!#\}).){0,500})#\}"  # {# a comment #}
+    r"|\{!!(?>(?:(?!!!\}).){0,500})!!\}"  # {!! x !!}
+    r"|<%(?>(?:(?!%>).){0,500})%>"  # <%= x %>
+    r"|<\?(?:=|php\b)(?>(?:(?!\?>).){0,500})\?>",  # <?= x ?> <?php echo $x->name ?>
     re.DOTALL,
 )
 _VARIABLE = re.compile(
     r"(?P<sequential>\{(?:[!:][^{}\s]{0,50})?\})"  # {} {:.2f}
     r"|(?:[$%#&]|(?<![\w!?.])[~^@!])?\{(?:"
     r"\s{0,9}(?:[\w.$@\[\]-]|\?\.){0,200}\s{0,9}(?:[!:|][^{}\s]{0,50})?"  # {x} {0:.2f} ${x} %{x} &{x} { $x } {x?.y}
-    r"|\s{0,9}[$@#/:^&>=.~`\"'-](?:[^{}]|\{[^{}]{0,200}\}){0,300}+"  # {#if x} {/if} {...x} {"x"} { -term(case: "x") }
+    r"|\s{0,9}[$@#/:^&>=.~`\"'-](?>(?:[^{}]|\{[^{}]{0,200}\}){0,300})"  # {#if x} {/if} {...x} { -term(case: "x") }
     r"|\s{0,9}[A-Za-z_][\w.]{0,60}\([^{}()]{0,200}\)\s{0,9}"  # { NUMBER($x) } {x.f(2)}
     r"|\s{0,9}[\w.()\[\]!]{1,60} (?:\??\?|[=!]==?|[<>]=?|&&|\|\||=>) [^{}]{0,200}"  # {n > 1 ? "a" : "b"}
     r"|[\w.]{1,60} [-+*/%] [\w.]{1,60}"  # {total - 1}
@@ -103,7 +104,7 @@ _PATH = re.compile(
     r"|\\\\[\w.$-]+\\[\w.$\\-]*[\w$]"  # \\server\share
     r"|(?:~|\.{1,2})/(?:[\w.@*-]+/){0,40}[\w.@*-]*\w/?"  # ~/x ./x ../x
     r"|/(?:[\w.@*-]+/)+(?:[\w.@*-]*\w)?|/[a-z][\w-]{2,}(?![\w/'’])"  # /usr/bin /help
-    rf"|(?:[\w@-]+[/.](?=[\w@-]))++(?<=\.)(?:{_SUFFIX.replace(' ', '|')})(?![\w/.@-]*\w)"  # src/main.c
+    rf"|(?>(?:[\w@-]+[/.](?=[\w@-]))+)(?<=\.)(?:{_SUFFIX.replace(' ', '|')})(?![\w/.@-]*\w)"  # src/main.c
     r")"
 )
 _BRACKET = re.compile(r"\[(?P<close>/?)(?P<name>[A-Za-z][\w-]{0,30})(?:[= ][^\[\]\n]{0,300})?\]")
@@ -129,9 +130,9 @@ _TAG_NAME = r"[A-Za-z_][\w.-]*(?::[A-Za-z_][\w.-]*)?"
 _ASSIGNED = rf"\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*\s*=\s*{_VALUE}"
 # An attribute without a value has to be one of HTML's: `a <b and c> d` is not a tag.
 _ATTRIBUTE = rf"(?:{_ASSIGNED}|\s*{_IN_TAG}[\w:.-]{{0,50}}|\s+(?:{_FLAGS.replace(' ', '|')})(?=[\s/>]))"
-_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}){{0,200}}+\s*(?P<empty>/?)>")
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_TAG_NAME})(?>(?:{_ATTRIBUTE}){{0,200}})\s*(?P<empty>/?)>")
 _ANY_FLAG = re.compile(
-    rf"<(?P<close>)(?P<name>{_TAG_NAME})(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}}+\s*(?P<empty>/?)>"
+    rf"<(?P<close>)(?P<name>{_TAG_NAME})(?>(?:{_ATTRIBUTE}|\s+[A-Za-z_@:#*(\[][\w.:@()\[\]-]*){{1,50}})\s*(?P<empty>/?)>"
 )
 """Its attributes may be any; it counts where the element is closed."""
 _CLOSING = re.compile(r"</([\w.:-]+)>")
@@ -154,7 +155,7 @@ _PRINTF = re.compile(
 )
 _NESTED = re.compile(r"\$t\((?:[^()]|\([^()]*\)){0,500}\)")
 _FORMATTED = re.compile(
-    r"\{\s*[\w.-]+\s*,\s*(?:choice|number|date|time|spellout|ordinal|duration)\s*(?:,(?:[^{}]|\{[^{}]*\}){0,500}+)?\}"
+    r"\{\s*[\w.-]+\s*,\s*(?:choice|number|date|time|spellout|ordinal|duration)\s*(?:,(?>(?:[^{}]|\{[^{}]*\}){0,500}))?\}"
 )
 MESSAGE = re.compile(r"\{\s*[\w.-]+\s*,\s*(?:plural|select|selectordinal)\s*,\s*(?:offset:\s*\d+\s*)?")
 _BRANCH = re.compile(r"\s*(?:=\d+|[\w-]+)\s*\{")
