@@ -26,8 +26,8 @@ OF_CODES = "codes"
 """The name of the protector of the codes of a unit (`formats/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
-# Templates and variables. Groups are atomic: before Python 3.11.5, possessive quantifiers of groups do not match (CPython
-# issue 106052).
+# Templates and variables. Groups are atomic: before Python 3.11.5, possessive quantifiers of groups do not match
+# (CPython issue 106052).
 
 _CODE = r"(?>(?:[^{}]|\{[^{}]{0,200}\}){0,500})"
 """The inside of a template, which may have braces."""
