@@ -162,3 +162,8 @@ def test_pivots_connect_what_no_direction_does() -> None:
     began = time.process_time()
     assert find_pivots(many) == {}
     assert time.process_time() - began < 5  # a minute with each pair of directions
+
+
+def test_a_variety_beside_its_language_is_found_by_its_own_name() -> None:
+    both = Direction("en", "de"), Direction("en-US", "de")
+    assert [find_direction(both, *each) for each in both] == [*both]

@@ -31,7 +31,7 @@ class Display:
         self._bar = Progress(*columns, console=self.screen)
         self._is_live = self.screen.is_terminal and not quiet
         self._due = time.monotonic() + (LIVE if self._is_live else FIRST_LINE)
-        self._first: tuple[float, int] | None = None
+        self._first = dict[str, tuple[float, int]]()
         if self._is_live:
             self._bar.add_task("starting", total=1.0, figures="", left="")
             self._bar.start()
@@ -53,10 +53,10 @@ class Display:
         self._due = time.monotonic() + (LIVE if self._is_live else LATER_LINES)
 
     def count(self, unit: str, done: int, total: int, figures: str = "") -> None:
-        """Show that `done` of `total` units are finished, if it is time to; the first call tells where the work
-        began."""
+        """Show that `done` of `total` units are finished, if it is time to; the first call for a unit tells where
+        its work began."""
         now = time.monotonic()
-        begun, before = self._first = self._first or (now, done)
+        begun, before = self._first.setdefault(unit, (now, done))
         if self.is_due():
             left = f"{clock((now - begun) * (total - done) / (done - before))} left" if done > before else ""
             self.show(f"{unit} {done:,} of {total:,}", done / total if total else 1.0, figures, left)

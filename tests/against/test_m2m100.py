@@ -99,6 +99,7 @@ def test_explanations_begin_with_the_language_too(folder: Path, tmp_path: Path) 
     assert document["translation"]["text"] == own.text
     assert document["steps"][0]["chosen"]["text"] == own.tokens[0] == "<2de>"
     target = [ours.tokenizers.target.reserved_id("<2de>"), *ours.tokenizers.target.encode("der Hund")]
+    assert ours.towards(Direction("en", "de")).target.encode("der Hund") == target
     given = explain(ours, Question(ENGLISH[0], "en", "de", target=target))
     scored = score_tokens(ours, [Pair(ENGLISH[0], "der Hund", "", 1)], **languages)[0]
     assert scored.log_probabilities == pytest.approx(

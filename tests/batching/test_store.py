@@ -95,7 +95,7 @@ def test_alignments_in_both_directions(tmp_path_factory: pytest.TempPathFactory,
     for row, expected in enumerate(rows):
         assert store.of(row).links == expected
         assert turned.of(row).links == [Link(target, source, sure) for source, target, sure in expected]
-    assert len(store) == len(rows)
+    assert len(store.links) == len(rows)
     forms, back = store.of(0).forms, turned.of(0).forms
     assert (forms.related, back.related) == ({"Katze": ["Katzen"], "貓": []}, {"cat": ["cats"]})
     assert forms.common == back.common[::-1] == (frozenset({"the"}), frozenset({"die", "der"}))

@@ -1,6 +1,7 @@
 """`limelight clean`: what is removed is listed with its reason, and all else is written as it was."""
 
 import csv
+import os
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,15 @@ def test_no_output_is_written_if_no_pair_is_left(
     assert f"no pair is left, for the reasons above; {' and '.join(outputs)}: not written" in ended.err
     assert Path(outputs[0]).read_text() == "of a former run"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c-left-out.tsv", outputs[0], "text.tsv"]
+
+
+def test_a_tmx_file_has_one_direction(limelight: Limelight, tmp_path: Path) -> None:
+    text = [f"{name}={write(tmp_path / f'{name}.tsv', GOOD)}" for name in ("en-de", "en-fr")]
+    ended = limelight("clean", *text, "-o", tmp_path / "c.tmx")
+    assert (ended.code, "en-de, en-fr" in ended.err) == (2, True)
+
+
+def test_a_pipe_is_refused(limelight: Limelight, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "text.tsv")
+    ended = limelight("clean", tmp_path / "text.tsv", "-o", tmp_path / "c.tsv")
+    assert (ended.code, "is a pipe or a device" in ended.err) == (2, True)

@@ -119,6 +119,7 @@ MISTAKES = """
     translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
     translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz
     translate --model {trained} --from en --to lumi --glossary fr.tsv a.txt | fr.tsv: its columns are en, fr, not en and
+    translate --model {trained} --glossary fr.tsv a.txt | fr.tsv: its columns are en, fr, not en and
     translate --model {trained} --workers 2 a.en gone -o out | gone: there is no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
     train --out run --max-steps 1 --train | --train: name a file after it

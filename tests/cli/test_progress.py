@@ -45,3 +45,12 @@ def test_a_terminal_gets_a_live_line(
         clock[0] += 2
         display.count("line", 250, 1000)
     assert "line 250 of 1,000" in capsys.readouterr().err
+
+
+def test_each_document_has_its_own_time(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    begun = clock[0]
+    with Display() as display:
+        for unit, done, seconds in (("a", 0, 0), ("a", 1000, 3600), ("b", 0, 3600), ("b", 100, 4000)):
+            clock[0] = begun + seconds
+            display.count(unit, done, 1000)
+    assert capsys.readouterr().err.splitlines()[-1] == "b 100 of 1,000  1:00:00 left"

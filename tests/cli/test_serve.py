@@ -117,3 +117,8 @@ def test_it_translates_and_drains_at_sigterm(trained: Path) -> None:
         assert len(json.loads(last)["translations"]) == 100
         assert process.wait(600) == 0
         wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
+
+
+def test_two_stores_have_two_folders(limelight: Limelight, tmp_path: Path) -> None:
+    ended = limelight("serve", "--glossaries", tmp_path, "--memories", tmp_path)
+    assert (ended.code, "give two folders" in " ".join(ended.err.split())) == (2, True)

@@ -9,6 +9,7 @@ import pytest
 
 from limelight.cli.corpora import with_settings
 from limelight.config import RunConfig, TrainingConfig, load_config
+from limelight.recipes import find_recipe
 from limelight.training.report import Report
 from tests.cli.conftest import Limelight, settings
 
@@ -196,3 +197,19 @@ def test_another_name_is_refused_with_what_is_possible(limelight: Limelight, cor
     assert ended.code == 2
     told = f"--tag {path}={name}: {name!r} is not a side constraint: formal, informal, or domain:NAME"
     assert told in ended.err
+
+
+@pytest.mark.parametrize("given", ["training.schedule=constant", "training.decay_steps=9"])
+def test_a_named_schedule_holds_with_every_recipe(given: str) -> None:
+    assert not with_settings(find_recipe("quick"), [given], fit=True).training.fit_to_budget
+
+
+def test_a_start_without_an_update_does_not_choose_the_recipe_of_fine_tuning(
+    limelight: Limelight, corpus: Path, trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("limelight.training.run.run_training", lambda _: "not trained")
+    text = ["--train", corpus / "train.tsv", "--source", "en", "--target", "lumi", "--out", tmp_path / "run"]
+    assert limelight("train", *text, *settings(), "--max-steps", 3).code == 0
+    assert limelight("train", *text, "--from", trained, "--max-steps", 3, "--device", "cpu").code == 0
+    stored = load_config(tmp_path / "run/config.yaml")
+    assert (stored.recipe, stored.data.replay) == ("finetune", 1.0)

@@ -13,6 +13,7 @@ from tests.formats.helpers import texts, units_of
         ("E&xit", ("Exit", "x")),
         ("Save &as...", ("Save as...", "a")),
         ("R&D", ("R&D", "")),
+        ("Black&White", ("Black&White", "")),
         ("&amp; x", ("&amp; x", "")),
         ("a?b=c&d=e", ("a?b=c&d=e", "")),
         ("&One and &two", ("&One and &two", "")),

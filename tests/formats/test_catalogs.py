@@ -100,6 +100,7 @@ def test_messages_of_chrome_and_flutter() -> None:
 def test_the_language_at_the_top_is_renamed() -> None:
     assert translated('{"en": {"a": "a b"}}', ".json") == '{"de": {"a": "A B"}}'
     assert translated("en:\n  a: a b\n", ".yml") == "de:\n  a: A B\n"
+    assert translated("en:\n  a: a b\n", ".yml", source="") == "de:\n  a: A B\n"
     assert translated("title: a b\n", ".yml") == "title: A B\n"
 
 

@@ -118,3 +118,13 @@ def test_an_entity_of_thousands_of_digits_is_no_character() -> None:
 
 def test_attributes_of_what_is_not_translated_stay() -> None:
     assert texts('<p class="notranslate" title="a name">a name</p><img translate="NO" alt="a corp">', ".html") == []
+
+
+def test_quotes_that_stay_open_take_linear_time() -> None:
+    began = time.process_time()
+    texts("<a " + '"<a" ' * 10_000, ".html")
+    assert time.process_time() - began < 2
+
+
+def test_an_element_without_an_end_ends_with_the_one_around_it() -> None:
+    assert texts("<ul><li translate=no>a<li>b</ul><p>more text</p>", ".html") == ["more text"]

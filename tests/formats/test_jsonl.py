@@ -58,6 +58,7 @@ SENTENCES = [("a\tb", "ä"), ("c", "d"), ("", "e")]
 RECORDS = {
     "sides": [{"source": one, "target": other} for one, other in SENTENCES],
     "languages": [{"id": "1", "de": other, "en": one} for one, other in SENTENCES],
+    "numbers": [{"idx": 3, "de": other, "en": one} for one, other in SENTENCES],
     "translation": [{"translation": {"en": one, "de": other}, "score": 1.5} for one, other in SENTENCES],
 }
 
@@ -92,3 +93,10 @@ def test_a_text_file_with_two_columns(between: str, after: str, tmp_path: Path) 
     assert holds_both_sides(path)
     path.write_text(f"one{between}two\nthree\n")
     assert not holds_both_sides(path)
+
+
+@pytest.mark.parametrize("code", ["no", "id"])
+def test_a_language_may_look_like_a_number(code: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"translation": {"en": "a", code: "b"}}))
+    [pair] = read_pairs([tmp_path / "a.jsonl"], "en", code)
+    assert (pair.source, pair.target) == ("a", "b")

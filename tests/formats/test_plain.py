@@ -35,3 +35,7 @@ def test_lines_that_are_sentences_are_not_joined() -> None:
     assert len(texts(text, ".txt")) == 3
     text = "A heading without a stop that is quite long, as it happens\n- an item\n"
     assert len(texts(text, ".txt")) == 2
+
+
+def test_sentences_of_other_scripts_are_not_joined() -> None:
+    assert len(texts(("यह एक बहुत लंबा वाक्य है जो एक ही पंक्ति में पूरा लिखा गया है।" + "\n") * 2, ".txt")) == 2

@@ -85,3 +85,12 @@ def test_a_cue_without_a_blank_line_before_it_is_a_cue(number: str) -> None:
 @pytest.mark.parametrize("text", ["1" * 100_000, f"{'1' * 5000}:00:00,000 --> 00:00:01,000\none.\n"])
 def test_long_numbers_are_no_times_and_are_read_in_time(text: str) -> None:
     assert len(texts(text, ".srt")) <= 1
+
+
+def test_a_question_in_arabic_ends_a_sentence() -> None:
+    assert len(texts(cues("كيف حالك؟", "أنا بخير."), ".vtt")) == 2
+
+
+def test_spaces_that_do_not_break_stay() -> None:
+    (unit,) = units_of(cues("some words", "more words"), ".vtt")
+    assert [each.text for each in unit.write("Quoi\u202f? Non\u202f!")] == ["Quoi\u202f?", "Non\u202f!"]

@@ -1,5 +1,6 @@
 """Translation memories: what is found, in which order, and files that change or are damaged."""
 
+import json
 import os
 from pathlib import Path
 
@@ -120,3 +121,11 @@ def test_columns_without_languages_are_refused_for_several_directions(tmp_path: 
     with pytest.raises(UserError, match="its languages are not in the file"):
         open_memories(path, [("en", "de"), ("en", "fr")], lambda _: None)
     assert open_memories(path, [("en", "de")], lambda _: None).of("en", "de")
+
+
+def test_a_target_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    path.write_text(json.dumps({"source": "a", "target": "b\nc"}), encoding="utf-8")
+    found = open_memory(path, "en", "de").find("a")
+    assert found is not None
+    assert found.target == "b c"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from limelight.config import DecodingConfig
-from limelight.decoding.request import Hypothesis, search_settings
+from limelight.decoding.request import Hypothesis, Request, search_settings
 from limelight.errors import UserError
-from limelight.inspection.coverage import LEAST, with_coverage
+from limelight.inspection.coverage import LEAST, ranked
 from tests.models.helpers import attention_of, batch_of, exact_model, recurrent, transformer
 
 
@@ -23,7 +23,8 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
         weights = np.mean([layer[0].detach().numpy() for layer in layers], axis=(0, 1))  # (target, source)
         of_token = weights[: len(each.ids) + each.finished, : len(source)].sum(axis=0)
         expected.append((each.score + 0.3 * np.log(of_token.clip(LEAST, 1)).sum(), each.ids))
-    found = with_coverage(model, source, hypotheses, 0.3)
+    settings = search_settings(DecodingConfig(), {"beam_size": 3, "n_best": 3, "coverage_penalty": 0.3})
+    found = ranked(model, Request((*source, 0), 9, settings), hypotheses)
     assert [each.ids for each in found] == [ids for _, ids in sorted(expected, reverse=True)]
     assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))
 

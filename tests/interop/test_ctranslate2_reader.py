@@ -60,6 +60,7 @@ def test_every_number_comes_back(form: dict, tmp_path: Path, seed: int) -> None:
     assert [name for name in weights if not torch.equal(weights[name], again[name])] == []
     for ours, theirs in zip(stored.tokenizers, back.tokenizers, strict=True):
         assert theirs.encode_batch(ENGLISH) == ours.encode_batch(ENGLISH)
+        assert theirs.reserved == ours.reserved
 
 
 def test_rows_of_int8_are_taken_over_with_their_scales(there: Path, tmp_path: Path) -> None:

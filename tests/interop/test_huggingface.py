@@ -12,7 +12,7 @@ from torch import Tensor
 from limelight.config import Corpus, DataConfig, ModelConfig, RecurrentConfig
 from limelight.errors import UserError
 from limelight.interop import export_huggingface, import_model
-from limelight.interop.huggingface import _OPTIONAL, _settings, read_config, read_m2m100, width_axis
+from limelight.interop.huggingface import _OPTIONAL, _languages, _settings, read_config, read_m2m100, width_axis
 from limelight.interop.names import lacking
 from limelight.pipelines.load import load_translator
 from limelight.storage.model import StoredModel, load_model
@@ -194,7 +194,7 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     with pytest.raises(UserError, match=r"model.safetensors: is missing"):
         import_model(folder, tmp_path / "back")
-    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* let transformers write the file"):
+    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* write the file: AutoModelForSeq2SeqLM"):
         import_model(folder, tmp_path / "back")
 
 
@@ -243,3 +243,10 @@ def test_what_another_format_lacks_is_named_together(config: ModelConfig, reason
 def test_a_foreign_configuration_is_refused(changes: dict, reason: str) -> None:
     with pytest.raises(UserError, match=f"^config.json: .*{reason}"):
         read_config(marian(**changes), "config.json")
+
+
+def test_a_subword_is_no_language() -> None:
+    names = ["de", "en", "deu_Latn", "eng_Latn"]
+    with pytest.raises(UserError, match="de, en: none of its languages"):
+        _languages(names, "de", "en", "nllb")
+    assert _languages(names, "de=deu_Latn", "eng_Latn", "nllb") == {"de": "deu_Latn", "eng_Latn": "eng_Latn"}

@@ -3,6 +3,7 @@
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import torch
 import yaml
 
 from limelight.config import Direction, TransformerConfig, directions_of
+from limelight.decoding.engine import Engine
+from limelight.decoding.request import Request
 from limelight.errors import UserError
 from limelight.interop import export_limelight, import_model
 from limelight.interop.marian import read_binary
@@ -61,7 +64,7 @@ def arrays_of(stored: StoredModel) -> dict[str, np.ndarray]:
     for theirs, ours in names_in(MARIAN, config).items():
         first.setdefault(ours, theirs)
     arrays = {}
-    for name, tensor in to_theirs(weights, {theirs: ours for ours, theirs in first.items()}, "model").items():
+    for name, tensor in to_theirs(weights, {theirs: ours for ours, theirs in first.items()}).items():
         if tensor.ndim == 1:
             arrays[name] = tensor[None].numpy()
         else:
@@ -153,10 +156,12 @@ def test_a_student_keeps_its_bytes_and_its_shortlist(student: StoredModel, tmp_p
     assert translator.translate(ENGLISH[:2], beam_size=2, max_length_extra=3, lines=True)
 
 
-def test_vocabularies_as_lists(student: StoredModel, tmp_path: Path) -> None:
-    """As of OPUS-MT: one list in YAML, and a sentencepiece model for each side."""
+def test_vocabularies_as_lists(student: StoredModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of OPUS-MT: one list in YAML, and a sentencepiece model for each side. A code before a text is for all of its
+    sentences."""
     folder = write_npz(student, tmp_path / "there")
     pieces = student.tokenizers.source.pieces(range(student.tokenizers.source.padding))
+    pieces[9] = ">>deu<<"
     lines = [f'"{piece}": {number}' if number % 2 else f"{piece}: {number}" for number, piece in enumerate(pieces)]
     (folder / "opus.vocab.yml").write_text("\n".join(lines).replace('"""', '"\\""'), encoding="utf-8")
     for name, new in (("srcvocab.spm", "source.spm"), ("trgvocab.spm", "target.spm")):
@@ -164,6 +169,16 @@ def test_vocabularies_as_lists(student: StoredModel, tmp_path: Path) -> None:
     import_model(folder / "model.npz", tmp_path / "back")
     back = load_model(tmp_path / "back").tokenizers.source
     assert back.pieces(range(back.padding)) == pieces
+    seen, submit = list[Request](), Engine.submit
+
+    def watched(engine: Engine, request: Request, **how: Any) -> object:
+        seen.append(request)
+        return submit(engine, request, **how)
+
+    monkeypatch.setattr(Engine, "submit", watched)
+    load_translator(tmp_path / "back").translate(">>deu<< The small dog runs. Two birds sing.", beam_size=1)
+    assert len(seen) > 1
+    assert {request.source[0] for request in seen} == {9}
 
 
 @pytest.mark.parametrize(

@@ -391,3 +391,10 @@ def test_a_text_with_tags_is_one_job_with_the_translations_of_its_units() -> Non
     assert (plain.count, plain.beginning(plain.found)) == (0, "")
     translator.run([plain])
     assert [each.text for each in plain.sentences] == ["so It hums.", "so A name."]
+
+
+def test_the_beginning_of_a_text_has_its_escapes() -> None:
+    translator = Scripted(lambda text: [text])
+    (job,) = translator.jobs([Text("It\\'s it. It\\'s a lamp.")], translator.options())
+    (found,) = translator.run([job])
+    assert found.text.startswith(job.beginning(job.found[:1]))

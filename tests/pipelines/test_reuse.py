@@ -5,6 +5,7 @@ import pytest
 import limelight
 from limelight.formats.translation_memory import TranslationMemory, open_memory
 from limelight.pipelines.translator import Translator
+from limelight.text.glossary import Glossary, Term
 
 CLOSED, RESTART = "The pharmacy is closed today.", "Please restart the computer."
 PAIRS = {CLOSED: "Die Apotheke hat heute zu.", RESTART: "Rechner bitte neu starten."}
@@ -49,3 +50,14 @@ def test_other_directions_and_forced_words_are_searched(
     found = translator.translate(CLOSED, source_lang="en", memory=memory, **options)  # type: ignore[call-overload]
     assert found.tokens
     assert found.matches == ()
+
+
+def test_a_sentence_with_terms_is_translated_and_others_are_reused(
+    translator: Translator, memory: TranslationMemory
+) -> None:
+    terms = Glossary([Term("pharmacy", "Apotheke")], "en")
+    found = [
+        translator.translate(text, source_lang="en", target_lang="de", memory=memory, glossary=terms)
+        for text in (CLOSED, f"{CLOSED} {RESTART}")
+    ]
+    assert [[match.target for match in each.matches] for each in found] == [[], [PAIRS[RESTART]]]

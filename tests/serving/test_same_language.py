@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.serving.helpers import Running, running, table, translator, wait_until
+from tests.serving.helpers import Running, carrying, running, table, translator, wait_until
 from tests.serving.test_documents import send
 
 GERMAN, SPANISH = "Ich weiß nicht, wo meine Bücher sind.", "¿Dónde está la estación?"
@@ -60,8 +60,15 @@ def test_a_document_in_the_target_language_comes_back(service: Running) -> None:
 def test_every_api_says_which_language_it_was(service: Running) -> None:
     """A model of one direction knows it from the sentence alone."""
     libre = service.post("/translate", {"q": GERMAN, "source": "auto", "target": "de"}).value
-    assert (libre["translatedText"], libre["detectedLanguage"]["language"]) == (GERMAN, "de")
+    assert libre["translatedText"] == GERMAN
+    assert libre["detectedLanguage"] == {"language": "de", "confidence": 100.0}
     deepl = service.post("/v2/translate", {"text": [GERMAN], "target_lang": "DE"}).value["translations"][0]
     assert deepl == {"detected_source_language": "DE", "text": GERMAN}
     own = service.post("/api/v1/translate", {"text": GERMAN, "target_lang": "de"}).value["translations"][0]
     assert (own["text"], own["warnings"]) == (GERMAN, [SAID])
+
+
+def test_a_segment_of_a_document_in_the_target_language_stays() -> None:
+    with running({"one": carrying()}) as one:
+        sent = send(one, GERMAN.encode(), path="/translate_file", source="auto", target="de").value
+        assert one.get(urlsplit(sent["translatedFileUrl"]).path).value.decode() == GERMAN

@@ -131,8 +131,7 @@ def test_what_cannot_be_done_is_refused_by_name(service: Running, changed: dict,
 
 def test_a_model_without_placeholders_says_so(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tags are placed by attention; what the model itself has to carry is refused."""
-    for module in ("limelight.serving.engine", "limelight.pipelines.codec"):
-        monkeypatch.setattr(f"{module}.knows_marks", lambda _tokenizer: False)
+    monkeypatch.setattr("limelight.pipelines.codec.knows_marks", lambda _tokenizer: False)
     assert tags(deepl(service, "the <b>lamp</b> hums {x}")) == ["<b>", "</b>"]
     body = {"text": "the <x>lamp</x> hums", "target_lang": "DE", "source_lang": "EN", "tag_handling": "xml"}
     answer = service.post("/v2/translate", {**body, "ignore_tags": ["x"]})

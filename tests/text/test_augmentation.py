@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from limelight.config.run import AugmentationConfig
-from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, LATER, Augmented, Languages, augment, names
+from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, Augmented, Languages, augment, names
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.marking import (
     ANNOTATION,
@@ -35,12 +35,12 @@ def test_every_augmentation_has_a_rate_and_every_rate_an_augmentation() -> None:
 
 
 ALIGNMENT = Alignment([Link(0, 0), Link(1, 2), Link(4, 4), Link(5, 5)], WordForms())
+NAMES = [["Tom", "Zoë"], ["Köln"]]
 PAIRS = [Sides(f"{PAIR.source} Number {n}.", f"{PAIR.target} Nummer {n} für dich.") for n in range(50)]
 
 
 def augmented(rates: dict[str, float], seed: int) -> list[Augmented]:
-    names = [["Tom", "Zoë"], ["Köln"]]
-    return augment(PAIRS, [EN_DE] * 50, rates, seed, lambda _: ALIGNMENT, name_lists=names)
+    return augment(PAIRS, [EN_DE] * 50, rates, seed, lambda _: ALIGNMENT, name_lists=NAMES)
 
 
 def test_the_same_seed_gives_the_same_pairs_also_in_later_versions() -> None:
@@ -51,14 +51,15 @@ def test_the_same_seed_gives_the_same_pairs_also_in_later_versions() -> None:
     assert {name for each in found for name in each.applied} == set(rates)
     assert (
         hashlib.sha256(repr([(*each.pair, each.applied) for each in found]).encode()).hexdigest()[:16]
-        == "9af32e6ab1cca5e0"
+        == "76759b2444f219bd"
     )
 
 
-def test_a_rate_of_0_draws_nothing_for_later_augmentations() -> None:
-    """So runs without them are continued exactly."""
-    rates = {name: 0.3 for name in ("join", *AUGMENTATIONS) if name not in LATER}
-    assert augmented({**rates, **dict.fromkeys(LATER, 0.0)}, 1) == augmented(rates, 1)
+def test_a_rate_of_0_draws_nothing() -> None:
+    """So runs without a new augmentation are continued exactly."""
+    random = Random(1)
+    random.random()  # whether there are other names
+    assert augmented({"names": 1.0}, 1)[0].pair == names(PAIRS[0], EN_DE, random, lists=NAMES)
 
 
 def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages() -> None:
@@ -78,6 +79,18 @@ def test_a_name_of_a_list_becomes_another_of_that_list() -> None:
     assert set(first) < new  # and invented ones
     assert not new & set(cities)
     assert all(pair.target == PAIR.target.replace("Tom", name) for pair, name in ((p, p.source[10:-17]) for p in seen))
+
+
+def test_without_lists_names_are_invented_from_words_of_the_pair() -> None:
+    """So they are in its script."""
+    pair = Sides("Вчера Том купил книги", "Учора Том купив книги")
+    found = [names(pair, Languages("ru", "uk"), Random(seed)) for seed in range(20)]
+    assert len(set(found)) > 10
+    for source, target in found:
+        name = source.removeprefix("Вчера ").removesuffix(" купил книги")
+        assert target == f"Учора {name} купив книги"
+        assert name.istitle()
+        assert set(name.casefold()) <= set("вчератомкупилкнигиучоравкупив ")
 
 
 def test_an_aligned_word_is_written_in_capitals_on_both_sides() -> None:

@@ -107,6 +107,8 @@ def test_loops_are_what_counting_finds() -> None:
         ("https://hi.wikipedia.org/wiki/हिन्दी।", "https://hi.wikipedia.org/wiki/हिन्दी"),
         ("See https://de.wikipedia.org/wiki/Käse…", "https://de.wikipedia.org/wiki/Käse"),
         ("info@müller.de", "info@müller.de"),
+        ("(https://a.org/K_(b)).", "https://a.org/K_(b)"),
+        ("[t](https://a.org/A_(b)) x", "https://a.org/A_(b)"),
     ],
 )
 def test_an_address_ends_where_markup_or_text_begins(text: str, address: str) -> None:

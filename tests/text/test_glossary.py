@@ -128,14 +128,14 @@ def test_variants_of_a_language_are_columns_of_their_own(tmp_path: Path) -> None
 
 def test_many_terms_with_one_source_take_linear_time() -> None:
     began = time.process_time()
-    assert len(Glossary([Term("a", f"b{number}") for number in range(20_000)])) == 20_000
+    assert len(Glossary([Term("a", f"b{number}") for number in range(20_000)]).terms) == 20_000
     assert time.process_time() - began < 5  # 25 seconds in quadratic time
 
 
 @pytest.mark.parametrize("row", ["IT\tIT", "German\tDeutsch", "it\tes"])
 def test_a_term_is_not_taken_for_a_header_of_other_languages(tmp_path: Path, row: str) -> None:
     (tmp_path / "a.tsv").write_text(row, encoding="utf-8")
-    assert len(read_glossary(tmp_path / "a.tsv", "en", "de")) == 1
+    assert len(read_glossary(tmp_path / "a.tsv", "en", "de").terms) == 1
 
 
 def test_a_quotation_mark_that_is_not_closed_is_the_users_mistake() -> None:

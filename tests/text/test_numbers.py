@@ -127,6 +127,8 @@ def test_only_numbers_with_separators_are_carried_at_first() -> None:
         ("May 3, 2024", "en", "zh", []),  # whose months are not known
         ("2.5 kg, 2.5", "en", "ru", ["2,5"]),  # the model writes a unit in another script
         ("٣٫٥", "ar", "en", ["3.5"]),
+        ("۱۴۰۲/۰۵/۱۲", "fa", "en", ["1402/05/12"]),
+        ("১,২৯৯", "bn", "en", ["1,299"]),
     ],
 )
 def test_what_another_language_has_instead(text: str, source: str, target: str, carried: list[str]) -> None:

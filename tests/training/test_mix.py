@@ -1,6 +1,7 @@
 """A run that begins with another model: its general text, the choice of its weights, and its scores."""
 
 import json
+import shutil
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -8,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from limelight.config import Corpus, DataConfig, RunConfig, TransformerConfig, dump_config, load_config
+from limelight.config import Corpus, DataConfig, Direction, RunConfig, TransformerConfig, dump_config, load_config
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
+from limelight.preparation import replay
 from limelight.preparation.replay import plan_replay, read_general
 from limelight.storage.layout import ALIGNMENT
 from limelight.storage.model import load_model
@@ -238,3 +240,14 @@ def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path
     with pytest.raises(UserError, match=r"kind characters cannot be extended; .*leave --extend-vocabulary out"):
         train(config, tmp_path / "run", quiet=True)
     assert not (tmp_path / "run/config.yaml").exists()
+
+
+def test_a_variety_is_the_direction_of_the_parent() -> None:
+    assert replay._is_only(Direction("en-US", "de-DE"), (Direction("en", "de"),))
+    assert not replay._is_only(Direction("de", "en"), (Direction("en", "de"),))
+
+
+def test_without_any_measure_a_quarter_is_kept(parent: Path, tmp_path: Path) -> None:
+    shutil.copytree(parent / "best", tmp_path / "alone")
+    train(tuned(tmp_path / "alone", tmp_path, count=20), tmp_path / "run", quiet=True)
+    assert float(read_weights(tmp_path / "run/best/model.safetensors")[1]["share"]) == 0.25

@@ -141,3 +141,8 @@ def test_a_recipe_takes_over_the_vocabulary_and_finetune_the_model_too(tmp_path:
     assert small.tokens == parent.tokens.model_copy(update={"sampling": find_recipe("small").tokens.sampling})
     spelled = fitting_recipe("small", RunConfig(tokens=TokensConfig(kind="characters")))
     assert (spelled.tokens.kind, spelled.tokens.sampling) == ("characters", 0.0)
+
+
+def test_general_text_that_is_not_replayed_is_told_of() -> None:
+    data = DataConfig(general=(Corpus(files=("g.tsv",)),))
+    assert "--general" in " ".join(parent_warnings(RunConfig(data=data, begin_with="runs/a")))

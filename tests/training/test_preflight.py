@@ -17,6 +17,7 @@ from limelight.config import (
     override,
 )
 from limelight.errors import UserError
+from limelight.recipes import find_recipe
 from limelight.training.preflight import check_run, require_one_kind
 from tests.training.helpers import go, tiny_run
 from tests.training.texts import text_run
@@ -125,3 +126,9 @@ def test_validating_on_the_text_that_is_learned_is_refused(
     data = plain.data.model_copy(update={"valid_text": plain.data.text})
     with pytest.raises(UserError, match=r"text\.txt is given for training and for validation"):
         check_run(plain.model_copy(update={"data": data}), tmp_path / "run")
+
+
+def test_more_files_than_a_configuration_holds_are_refused_at_once(tmp_path: Path) -> None:
+    text = DataConfig(text=tuple(f"{'x' * 90}{number}.txt" for number in range(12_000)))
+    with pytest.raises(UserError, match="name fewer files"):
+        check_run(find_recipe("gpt-tiny").model_copy(update={"data": text}), tmp_path)

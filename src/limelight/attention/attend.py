@@ -10,6 +10,9 @@ from torch.nn import functional
 from limelight.attention.scores import scaled_dot
 from limelight.shapes import Bool, Float
 
+Mask = Bool[Tensor, "..."] | Float[Tensor, "..."]
+"""True where a query may attend; or the same as a bias, see `as_bias`."""
+
 
 def permit_keys(valid: Bool[Tensor, "batch key"]) -> Bool[Tensor, "batch 1 1 key"]:
     """A mask that lets every query of every head attend to every valid key."""
@@ -49,7 +52,7 @@ def attend(
     values: Float[Tensor, "... key value_size"],
     *,
     score: ScoreFunction = scaled_dot,
-    may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
+    may_attend: Mask | None = None,
     causal: bool = False,
     factors: Float[Tensor, "... query key"] | None = None,
     want_weights: bool = False,
@@ -98,9 +101,7 @@ class Attend(nn.Module):
         return attend(queries, keys, values, **options)[0]
 
 
-def _softmax(
-    scores: Float[Tensor, "... query key"], may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None
-) -> Float[Tensor, "... query key"]:
+def _softmax(scores: Float[Tensor, "... query key"], may_attend: Mask | None) -> Float[Tensor, "... query key"]:
     """Softmax over the keys that may be attended to; rows without any are zeros, not NaN."""
     if may_attend is None:
         return scores.softmax(dim=-1)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from limelight.attention.attend import Attend
+from limelight.attention.attend import Attend, Mask
 from limelight.attention.scores import ScaledDot, Score
 from limelight.errors import UserError
-from limelight.shapes import Bool, Float, Int
+from limelight.shapes import Float, Int
 
 Rotate = Callable[[Tensor], Tensor]
 
@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         keys: Float[Tensor, "batch kv_heads key key_size"],
         values: Float[Tensor, "batch kv_heads key value_size"],
         *,
-        may_attend: Bool[Tensor, "..."] | Float[Tensor, "..."] | None = None,
+        may_attend: Mask | None = None,
         causal: bool = False,
     ) -> Float[Tensor, "batch query model"]:
         """Attend with every head, merge the heads and apply the output projection; keys as returned by

@@ -30,7 +30,7 @@ class BlockStream(Stream):
     Raises `UserError` for a text shorter than one block.
     """
 
-    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int = 0) -> None:
+    def __init__(self, ids: np.ndarray, *, tokens: int, block: int, seed: int) -> None:
         if len(ids) <= block:
             raise UserError(
                 f"the text to train on has {len(ids):,} tokens, the ends of documents counted, and a block takes "
@@ -104,7 +104,7 @@ class MaskedStream(Stream):
         max_length: int,
         share: float,
         seed: int,
-        chunk_rows: int = 100_000,
+        chunk_rows: int,
     ) -> None:
         if max_length <= _ENDS:
             raise UserError(f"batching.max_length={max_length} leaves no room between the two ends of a row; raise it")

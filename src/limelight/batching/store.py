@@ -222,9 +222,6 @@ class AlignmentStore:
     turned: bool = False
     """Whether the alignments are used in the opposite direction."""
 
-    def __len__(self) -> int:
-        return len(self.links)
-
     def reversed(self) -> "AlignmentStore":
         """The alignments in the opposite direction."""
         return AlignmentStore(self.links, self.forms, not self.turned)

@@ -8,7 +8,6 @@ import sys
 from functools import cache, wraps
 from importlib import import_module
 from inspect import cleandoc
-from io import TextIOBase
 from typing import Any, cast
 
 import typer
@@ -177,7 +176,7 @@ def run(arguments: list[str]) -> int:
     except SystemExit:  # raised while printing help to a closed pipe (`| head`)
         return 0
     except OSError as error:  # commands report their own; this one was printing help
-        silence(cast(TextIOBase, sys.stdout))
+        silence(sys.stdout)
         return say(f"standard output: cannot be written: {cause(error).lower()}", 1)
     if not arguments:
         return 2

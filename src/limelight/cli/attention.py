@@ -114,7 +114,7 @@ def attention(
         refuse(given, "this model has one text and does not translate; leave it out")
         default = "encoder_self" if "labels" in learns_from else "decoder_self"
         seen = open_model("load", folders, machine).attention(sentence)
-        view.present(replace(seen, model=seen.model or folders[0]), default, output)
+        view.present(replace(seen, model=folders[0]), default, output)
     else:
         translator = open_translator(folders, machine)
         translator.name = translator.name or folders[0]
@@ -128,7 +128,7 @@ def attention(
             seen = translator.attention(
                 sentence, target=target, beam_size=beam, source_lang=source_lang, target_lang=target_lang
             )
-            view.present(replace(seen, model=seen.model or folders[0]), "cross", output)
+            view.present(seen, "cross", output)
     if output is not None:
         wrote(output)
 

@@ -29,7 +29,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     order of `source` and `target`, and for corpora of several directions that are not all named.
     """
     from limelight.config import Corpus, require_one_direction
-    from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name, text_suffix
+    from limelight.formats.opening import BOTH_SIDES, holds_both_sides, open_text, refuse_name
 
     grouped: list[Corpus] = []
     is_guessed = False
@@ -45,7 +45,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
             continue
         other = next(words, None)
         for name in (file, other or file):
-            refuse_name(Path(name), text_suffix(name))
+            refuse_name(Path(name))
         if other is None or holds_both_sides(Path(other)):
             open_text(file).close()  # it may be missing, or unreadable as text
             raise UserError(
@@ -157,8 +157,10 @@ def with_settings(config: RunConfig, settings: list[str], *, fit: bool) -> RunCo
     recipe; with `fit` the learning rate is fitted to it, unless a setting determines the schedule."""
     from limelight.config import override
 
-    config = override(config, settings)
     names = {setting.partition("=")[0].strip().removeprefix("training.") for setting in settings}
+    if names & {"schedule", "decay_steps"} and "fit_to_budget" not in names:
+        settings = [*settings, "training.fit_to_budget=false"]
+    config = override(config, settings)
     if not any(bound in names and getattr(config.training, bound) is not None for bound in SMALL):
         return config
     implied: dict[str, Any] = {bound: None for bound in SMALL if bound not in names}

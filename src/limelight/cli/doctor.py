@@ -122,7 +122,11 @@ def clean(
             LeftOutList(listings[1]) as left_out,
         ):
             checked = [(corpus, stretches_of(corpus, skipped.add)) for corpus in corpora_given]
-            languages = next((check.languages for _, check in checked if all(check.languages)), ("", ""))
+            found = [*dict.fromkeys(check.languages for _, check in checked if all(check.languages))]
+            if len(found) > 1 and output[0].suffix.lower() == ".tmx":
+                listed = ", ".join(map("-".join, found))
+                raise UserError(f"-o {output[0]}: the text is in {listed}, and it has one direction: clean each alone")
+            languages = found[0] if found else ("", "")
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)
             lines = PairLines(output[0], source or languages[0], target or languages[1]) if len(output) == 1 else None

@@ -47,9 +47,7 @@ def evaluate(
         "of the references.",
         "NAME",
     ),
-    metric: options.Words = option(
-        "Also compute chrf++, ter, or a metric of a plugin. Can be repeated.", "NAME", names="--metric"
-    ),
+    metric: options.Words = option("Also compute chrf++, ter, or a metric of a plugin. Can be repeated.", "NAME"),
     source: str = options.FROM,
     target: str = options.TO,
     machine: Machine,
@@ -61,8 +59,14 @@ def evaluate(
     origin = {"model": folders, "seed": [config.training.seed for config in configs]}
     if "pairs" not in learns_from:
         of_search = {
-            **{"--beam": search.beam, "--length-penalty": search.length_penalty, "--set": search.settings},
-            **{"--precision": precision, "--tokenize": tokenize, "--metric": metric, "--from": source, "--to": target},
+            "--beam": search.beam,
+            "--length-penalty": search.length_penalty,
+            "--set": search.settings,
+            "--precision": precision,
+            "--tokenize": tokenize,
+            "--metric": metric,
+            "--from": source,
+            "--to": target,
             "--output": "labels" not in learns_from and output,
         }
         refuse(of_search, "this model does not search; leave it out")
@@ -76,8 +80,9 @@ def evaluate(
 
             translator = open_translator(folders, machine, precision)
             tokenize = tokenize or configs[0].training.bleu_tokenize
-            search_options = {**search.given(), "metrics": metric or (), "tokenize": tokenize, "origin": origin}
-            scored = evaluate_directions(translator, pairs, **search_options)
+            scored = evaluate_directions(
+                translator, pairs, **search.given(), metrics=metric or (), tokenize=tokenize, origin=origin
+            )
             figures, texts = scored, scored.translations
         elif "labels" in learns_from:
             from limelight.evaluation.labels import evaluate_labels
@@ -203,8 +208,8 @@ def compare(
             raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
         [(direction, pairs)] = groups.items()
         translator = open_translator(folders, machine, precision)
-        search_options = {**languages_of(direction), **search.given()}
-        translations = translator.translate([pair.source for pair in pairs], **search_options)
+        sources = [pair.source for pair in pairs]
+        translations = translator.translate(sources, **languages_of(direction), **search.given())
         texts.append([translation.text for translation in translations])
     if pairs is None:
         pairs = read_test(corpora(test, source, target, "--test"))

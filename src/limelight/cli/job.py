@@ -139,10 +139,8 @@ class Job:
 
             for expression in self.protect:
                 pattern(expression)
-        names = (
-            *("source_lang", "target_lang", "lines", "formality", "domain", "no_repeat_ngram"),
-            *("repetition_penalty", "batch_tokens"),
-        )
+        names = ("source_lang", "target_lang", "lines", "formality", "domain", "no_repeat_ngram",
+                 "repetition_penalty", "batch_tokens")  # fmt: skip
         return {
             **self.search.given(),
             **{name: getattr(self, name) for name in names},
@@ -184,13 +182,13 @@ class Job:
                 f"--memory {self.memory}: its languages are not in the file, and the model has several: add --from "
                 "and --to"
             )
-        return open_memory(self.memory, *self.direction, say=note)
+        return open_memory(self.memory, *self.direction.languages, say=note)
 
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""
         from limelight.formats.glossaries import read_glossary
 
-        return read_glossary(self.glossary, self.source_lang, self.target_lang) if self.glossary else None
+        return read_glossary(self.glossary, *self.direction.languages) if self.glossary else None
 
     def plain(self) -> dict[str, Any]:
         """The given options as plain values for JSON."""

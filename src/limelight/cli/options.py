@@ -20,62 +20,52 @@ OnBadLine = Literal["stop", "skip"] | None
 COMPUTING, TEXT, MODEL, END = "Computing", "Text", "Model", "When to stop"
 SEARCH, SAMPLING, SELECTION = "Search (default: the model's settings)", "Sampling", "Selection"
 
-MODELS: Any = option(
-    "Run or model folder; several are one ensemble. Default: the bundled translator.", "RUN", names="--model"
-)
-ONE_MODEL: Any = option("Run or model folder. Default: the bundled translator.", "RUN", names="--model")
-OWN_MODEL: Any = option("Run folder of `limelight train`, or model folder.", "RUN", names="--model")
-FROM: Any = option("Source language, for a model with several source languages.", "LANG", "", "--from --source")
-TO: Any = option("Target language, for a model with several directions.", "LANG", "", "--to --target")
-OUTPUT: Any = option("Output file. Default: standard output.", "FILE", names="--output -o")
-AS_JSON: Any = flag("Print all results as one JSON object.", "--json")
-AS_JSON_LINES: Any = flag("Print one JSON object per line, with text and scores.", "--json")
-QUIET: Any = flag("Show no progress.", "--quiet -q")
-PRECISION: Any = option(
+MODELS = option("Run or model folder; several are one ensemble. Default: the bundled translator.", "RUN")
+ONE_MODEL = option("Run or model folder. Default: the bundled translator.", "RUN")
+OWN_MODEL = option("Run folder of `limelight train`, or model folder.", "RUN")
+FROM = option("Source language, for a model with several source languages.", "LANG", "", "--from --source")
+TO = option("Target language, for a model with several directions.", "LANG", "", "--to --target")
+OUTPUT = option("Output file. Default: standard output.", "FILE", names="--output -o")
+AS_JSON = flag("Print all results as one JSON object.", "--json")
+AS_JSON_LINES = flag("Print one JSON object per line, with text and scores.", "--json")
+QUIET = flag("Show no progress.", "--quiet -q")
+PRECISION = option(
     "Precision of matrix products: int8 (fastest on a CPU), bf16, fp32, or auto: int8 if the run measured that it "
     "costs at most 0.1 BLEU. Default: by model and machine.",
     "P",
 )
-SHORTLIST: Any = flag(
-    "Compute only target tokens of the lexical shortlist, which is faster; see `limelight shortlist`."
-)
-NO_PIVOT: Any = flag("Refuse languages that the model only connects through another one, instead of translating twice.")
-BATCH_TOKENS: Any = option(
-    "Batch size in source tokens times hypotheses; bounds the memory.", "N", 16384, "--batch-tokens", min=1
-)
-THEME: Any = option("Colors of a picture: dark (default), or light for print.", "dark|light", panel=SELECTION)
-BEAM: Any = option("Beam size; 1 is greedy search. Default: the model's setting.", "N", min=1)
-DEVICE: Any = option(
+SHORTLIST = flag("Compute only target tokens of the lexical shortlist, which is faster; see `limelight shortlist`.")
+NO_PIVOT = flag("Refuse languages that the model only connects through another one, instead of translating twice.")
+BATCH_TOKENS = option("Batch size in source tokens times hypotheses; bounds the memory.", "N", 16384, min=1)
+THEME = option("Colors of a picture: dark (default), or light for print.", "dark|light", panel=SELECTION)
+BEAM = option("Beam size; 1 is greedy search. Default: the model's setting.", "N", min=1)
+DEVICE = option(
     "auto (default: a GPU if there is one), cpu, cuda, cuda:1 (the second GPU), or mps.", "NAME", panel=COMPUTING
 )
-SAMPLE: Any = flag("Sample translations instead of searching.", panel=SAMPLING)
+SAMPLE = flag("Sample translations instead of searching.", panel=SAMPLING)
 
 # --- text to learn from ---
 
-TRAIN: Any = option(
+TRAIN = option(
     "Parallel training text: one file (.tsv, .jsonl, .tmx, .xliff, .po, .ts, .csv), or two aligned text files; also "
     ".gz, .xz, .zst.",
     SEVERAL,
     panel=TEXT,
 )
-VALID: Any = option("Validation text, in the formats of --train.", SEVERAL, panel=TEXT)
-TEST: Any = option(
-    "Sentence pairs that the model was not trained on, in the formats of `limelight train`.", SEVERAL, ...
-)
-GENERAL: Any = option(
+VALID = option("Validation text, in the formats of --train.", SEVERAL, panel=TEXT)
+TEST = option("Sentence pairs that the model was not trained on, in the formats of `limelight train`.", SEVERAL, ...)
+GENERAL = option(
     "Parallel text of other subjects, which the new model should not forget. Default: the text that the "
     "folder of the model keeps.",
     SEVERAL,
     panel=TEXT,
 )
-SOURCE: Any = option(
-    "Source language, e.g. en. Default: from file names such as train.en.", "LANG", "", "--source", panel=TEXT
-)
-TARGET: Any = option("Target language, e.g. de.", "LANG", "", "--target", panel=TEXT)
-ON_BAD_LINE: Any = option(
+SOURCE = option("Source language, e.g. en. Default: from file names such as train.en.", "LANG", "", panel=TEXT)
+TARGET = option("Target language, e.g. de.", "LANG", "", panel=TEXT)
+ON_BAD_LINE = option(
     "Lines that cannot be read: stop and name the line (default), or skip and report them.", "stop|skip", panel=TEXT
 )
-MAX_MINUTES: Any = option("Stop after M minutes of training in total.", "M", panel=END)
+MAX_MINUTES = option("Stop after M minutes of training in total.", "M", panel=END)
 
 # --- search and sampling ---
 

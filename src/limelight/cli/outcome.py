@@ -9,8 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from io import TextIOBase
-from typing import NamedTuple, cast
+from typing import NamedTuple, TextIO, cast
 
 import typer
 
@@ -67,7 +66,7 @@ def exit_code(work: Callable[[], None]) -> int:
     except RunError as error:
         return say(error, 1)
     except BrokenPipeError:  # the reader of the output has closed it (`| head`)
-        silence(cast(TextIOBase, sys.stdout))
+        silence(sys.stdout)
     except OSError as error:
         file = f"{error.filename}: " if error.filename else "reading or writing failed: "
         return say(f"{file}{error.strerror or error}", 1)
@@ -116,7 +115,7 @@ def wrote(path: object) -> None:
     typer.echo(f"wrote {path}", err=True)
 
 
-def silence(stream: TextIOBase) -> None:
+def silence(stream: TextIO) -> None:
     """Discard the buffered output; otherwise Python reports another error when it closes the stream."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

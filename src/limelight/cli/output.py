@@ -8,9 +8,9 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from io import BufferedIOBase, TextIOBase
+from io import BufferedIOBase
 from pathlib import Path
-from typing import cast
+from typing import TextIO, cast
 
 import typer
 
@@ -167,10 +167,10 @@ def _standard_output(**settings: str) -> Write:
         raise UserError("standard output is closed: leave it open, or name a file with -o")
     with suppress(AttributeError):  # it may have been replaced by another object
         sys.stdout.reconfigure(**settings)  # type: ignore[union-attr]
-    return _writer(cast(TextIOBase, sys.stdout), "standard output", flush=True)
+    return _writer(sys.stdout, "standard output", flush=True)
 
 
-def _writer(file: TextIOBase, name: str, *, flush: bool) -> Write:
+def _writer(file: TextIO, name: str, *, flush: bool) -> Write:
     def write(text: str) -> None:
         with _named(file, name):
             file.write(text)
@@ -181,7 +181,7 @@ def _writer(file: TextIOBase, name: str, *, flush: bool) -> Write:
 
 
 @contextmanager
-def _named(file: TextIOBase, name: str) -> Iterator[None]:
+def _named(file: TextIO, name: str) -> Iterator[None]:
     """A context that adds the name of the file to write errors."""
     try:
         yield

@@ -87,6 +87,8 @@ def serve(
     models = named_models(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
+    if glossaries is not None and glossaries == memory_folder:
+        raise UserError(f"--glossaries and --memories are both {glossaries}: give two folders")
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     try:

@@ -16,7 +16,7 @@ from limelight.cli.models import Machine, find_models
 from limelight.cli.options import END, MODEL, TEXT
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError
-from limelight.recipes import describe_recipes
+from limelight.recipes import describe_recipes, find_recipe
 from limelight.signals import Stopped
 
 if TYPE_CHECKING:
@@ -128,14 +128,17 @@ def train(
     data = {name: files for name, files in {**pairs, **text_files}.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
-        **{"data.on_bad_line": on_bad_line, "data.hold_out": hold_out, "training.max_minutes": max_minutes},
-        **{"training.max_steps": max_steps, **machine.settings()},
+        "data.on_bad_line": on_bad_line,
+        "data.hold_out": hold_out,
+        "training.max_minutes": max_minutes,
+        "training.max_steps": max_steps,
+        **machine.settings(),
     }
     set_options = [*(settings or []), *assignments(named)]
     complete = partial(with_settings, settings=set_options, fit=stored.training.fit_to_budget if stored else not config)
     run_config = complete(resolved)
     if pairs["train"] and not (recipe or config or parent or stored) and is_small_budget(run_config):
-        run_config = complete(_start_from("quick", None, None, None).model_copy(update={"data": resolved.data}))
+        run_config = complete(find_recipe("quick").model_copy(update={"data": resolved.data}))
     _train(run_config, out, quiet=quiet)
 
 
@@ -183,13 +186,12 @@ def _start_from(recipe: str, config: Path | None, stored: RunConfig | None, pare
     """The base configuration of the settings: a named file or recipe, the existing run, or a recipe for the initial
     model."""
     from limelight.config import load_config
-    from limelight.recipes import find_recipe
 
     if recipe and config:
         raise UserError("give --recipe or --config, not both: a configuration already has all settings of a recipe")
     if config:
         return load_config(config)
-    if stored and not recipe:
+    if stored and not recipe and parent in (None, stored):
         return stored
     if parent:
         from limelight.training.parent import fitting_recipe

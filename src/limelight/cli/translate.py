@@ -183,7 +183,7 @@ def translate_documents(job: Job, path: Path) -> None:
                 write(row)
     for line in report.summary():
         note(line)
-    rows = len(report.notes) + len(report.left_out)
+    rows = sum(1 for _ in report.rows()) - 1
     if job.report:
         note(f"the report is in {job.report}: {counted(rows, 'row')}")
     elif rows:

@@ -65,6 +65,7 @@ def find_direction(
     fitting = fitting_directions(directions, source, target)
     if target and not fitting:
         fitting = fitting_directions([*pivots], source, target)
+    fitting = [direction for direction in fitting if direction == (source, target)] or fitting
     if len(fitting) == 1:
         return fitting[0]
     request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
@@ -104,7 +105,7 @@ def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction
     return (pair,) if between is None else (Direction(pair.source, between), Direction(between, pair.target))
 
 
-def fitting_directions(directions: Sequence[Direction], source: str = "", target: str = "") -> list[Direction]:
+def fitting_directions(directions: Sequence[Direction], source: str, target: str) -> list[Direction]:
     """The directions that match the requested languages; an empty language matches all."""
     return [*_fitting(tuple(directions), source, target)]
 

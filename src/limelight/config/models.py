@@ -127,13 +127,13 @@ class _Stack(ModelSection):
     """Width of the vectors between layers."""
     heads: Width = 8
     """Attention heads of each layer."""
-    head_size: int | None = Field(None, ge=1, le=1_000_000)
+    head_size: Width | None = None
     """Width of one head's queries and keys (d_k in the paper); default: `d_model / heads`."""
-    value_size: int | None = Field(None, ge=1, le=1_000_000)
+    value_size: Width | None = None
     """Width of one head's values (d_v); default: `head_size`."""
     score: ScoreName = Field("scaled_dot", examples=list(SCORES.parts))
     """The score of every head; inner layers of a score are as wide as a head's queries."""
-    kv_heads: int | None = Field(None, ge=1, le=1_000_000)
+    kv_heads: Width | None = None
     """Number of heads of keys and values, which groups of query heads share (Ainslie et al. 2023); default: `heads`."""
     d_ff: Width = 2048
     """Inner width of the feed-forward network."""
@@ -164,7 +164,7 @@ class _Stack(ModelSection):
 class TransformerConfig(_Stack):
     """Encoder-decoder Transformer (Vaswani et al. 2017)."""
 
-    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
+    learns_from = ("pairs",)
     family: Literal["transformer"] = "transformer"
     """Name of the family."""
     encoder_layers: Depth = 6
@@ -184,7 +184,7 @@ class TransformerConfig(_Stack):
 class DecoderOnlyConfig(_Stack):
     """Decoder-only Transformer (Liu et al. 2018; Radford et al. 2018)."""
 
-    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text",)
+    learns_from = ("text",)
     family: Literal["decoder_only"] = "decoder_only"
     """Name of the family."""
     layers: Depth = 6
@@ -196,7 +196,7 @@ class DecoderOnlyConfig(_Stack):
 class EncoderOnlyConfig(_Stack):
     """Encoder-only Transformer (Devlin et al. 2019)."""
 
-    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("text", "labels")
+    learns_from = ("text", "labels")
     family: Literal["encoder_only"] = "encoder_only"
     """Name of the family."""
     layers: Depth = 6
@@ -208,7 +208,7 @@ class EncoderOnlyConfig(_Stack):
 class RecurrentConfig(ModelSection):
     """Recurrent encoder-decoder; `wiring` selects the decoder."""
 
-    learns_from: ClassVar[tuple[LearnsFrom, ...]] = ("pairs",)
+    learns_from = ("pairs",)
     family: Literal["recurrent"] = "recurrent"
     """Name of the family."""
     cell: Literal["rnn", "gru", "lstm"] = "gru"
@@ -218,7 +218,7 @@ class RecurrentConfig(ModelSection):
     context is an input of the cell. `luong`: the context is combined with the cell's output, `tanh(W_c [c; h])`."""
     score: ScoreName = Field("additive", examples=list(SCORES.parts))
     """The score of the attention; not used by `fixed`."""
-    score_size: int | None = Field(None, ge=1, le=1_000_000)
+    score_size: Width | None = None
     """Width of the hidden layer of `concat` and `additive`; default: `hidden`."""
     input_feeding: bool = True
     """For Luong's wiring: the attentional hidden state is part of the next input (section 3.3)."""

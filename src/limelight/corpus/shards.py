@@ -103,7 +103,10 @@ def _expanded(argument: str) -> list[Shard]:
         require_file(path)
         require_lasting([argument])
         return [Shard(path, path.name)]
-    names = [(file, file.relative_to(path)) for file in sorted(path.rglob("*")) if file.is_file()]
+    found = sorted(path.rglob("*"))
+    if link := next((file for file in found if file.is_symlink() and file.is_dir()), None):
+        raise UserError(f"{link}: a link to a folder, which is not followed; name the folder as an input, or remove it")
+    names = [(file, file.relative_to(path)) for file in found if file.is_file()]
     shards = [
         Shard(file, name.as_posix())
         for file, name in names

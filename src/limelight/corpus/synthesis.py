@@ -201,8 +201,8 @@ def synthesize(
                 f"the text changed while it was read: it had {surveyed.total:,} lines, then {tally.inputs:,}"
             )
         about = {"output": job.output.name, "unreadable": surveyed.unreadable, "versions": versions()}
-        values = {**asdict(tally), **about}
-        return output.finish(parts, values, lambda path: join(parts, "lines", path, job.output.suffix.lower()))
+        suffix = job.output.suffix.lower()
+        return output.finish(parts, asdict(tally) | about, lambda path: join(parts, "lines", path, suffix))
 
 
 def _settings(job: Job, translator: Translator) -> dict[str, Any]:
@@ -243,8 +243,7 @@ def _input_filter(job: Job, translator: Translator) -> Callable[[str], str]:
 def _translate(job: Job, translator: Translator, texts: list[str], chunk: int) -> list[Translation]:
     """The translations of a chunk, by its number."""
     source_lang, target_lang = job.direction or ("", "")
-    named: TextOptions = {"source_lang": source_lang, "target_lang": target_lang}
-    options: TextOptions = {**named, **SEARCH_ONLY, **job.options}
+    options: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **SEARCH_ONLY, **job.options}
     if sampling := options.get("sampling"):
         if sampling.seed is None:
             raise UserError("sampling needs a seed here: without one a corpus could not be resumed")

@@ -94,7 +94,8 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     if search.get("sampling") is not None:
         search["sampling"] = Sampling(**search["sampling"])
     if settings.glossary:
-        languages = search.get("source_lang") or "", search.get("target_lang") or ""
+        own = translator.directions[0].languages if len(translator.directions) == 1 else ("", "")
+        languages = search.get("source_lang") or own[0], search.get("target_lang") or own[1]
         search["glossary"] = read_glossary(settings.glossary, *languages)
     options = translator.options(**search)
 

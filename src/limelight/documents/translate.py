@@ -123,5 +123,6 @@ def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
 
 def _kept(translation: Translation) -> UnitTranslation:
     confidence = None if translation.confidence is None else round(translation.confidence, 4)
-    spans = list(translation.moved), list(translation.failed), list(translation.unused)
-    return UnitTranslation(translation.text, *spans, confidence, list(translation.warnings))
+    return UnitTranslation(
+        translation.text, translation.moved, translation.failed, translation.unused, confidence, translation.warnings
+    )

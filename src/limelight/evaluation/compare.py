@@ -9,7 +9,7 @@ from sacrebleu.significance import PairedTest
 
 from limelight.errors import UserError
 from limelight.evaluation.metrics import bleu_metric, choose_tokenization, nfc, sentence_chrf
-from limelight.evaluation.summary import Figures, files_of, versions
+from limelight.evaluation.summary import Figures, provenance_of
 from limelight.text.pair import Pair
 
 BOOTSTRAPS = 1000
@@ -128,5 +128,5 @@ def compare(
         names,
         tuple(differences),
         tuple(sorted(sentences, key=lambda each: -abs(each.difference))[:MOST]),
-        {**files_of(pairs), "bootstraps": BOOTSTRAPS, "tokenize": tokenize, "versions": versions()},
+        provenance_of(pairs, bootstraps=BOOTSTRAPS, tokenize=tokenize),
     )

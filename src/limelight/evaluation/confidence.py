@@ -9,7 +9,6 @@ from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from limelight.config import Direction
 from limelight.errors import UserError, counted
@@ -35,8 +34,6 @@ a deviation of 1e-11, and would get a weight of 1e9."""
 BINS = 10
 MIN_OF_KIND = 5
 """Minimum number of good and of other translations: of one kind alone, nothing can be learned."""
-
-Numbers = npt.NDArray[np.float64]
 
 
 class Examples(NamedTuple):
@@ -99,7 +96,8 @@ def examples_of(
     examples = Examples([], [])
     for (pair, sentence), best in zip(kept, hypotheses, strict=True):
         text = translator.finish(sentence, best).text
-        examples.features.append(features_of(translator.tokenizers.target, pair.source, text, best[0]))
+        first = translator.ranked(sentence.request, best)[0]  # type: ignore[arg-type]  # it has one
+        examples.features.append(features_of(translator.tokenizers.target, pair.source, text, first))
         examples.good.append(sentence_chrf(text, pair.target) >= GOOD)
     return examples
 

@@ -20,11 +20,10 @@ from limelight.evaluation.score import perplexity, score_pairs
 from limelight.evaluation.summary import (
     Figures,
     LengthBucket,
-    files_of,
     plain,
     provenance_lines,
+    provenance_of,
     score_by_length,
-    versions,
 )
 from limelight.pipelines.options import TextOptions
 from limelight.pipelines.translator import Translator
@@ -35,10 +34,8 @@ from limelight.text.pair import Pair
 class Evaluation(Figures):
     """Result of `evaluate`. Scores are from 0 to 100, higher is better; perplexity is at least 1, lower is better."""
 
-    NAMES = (
-        *("perplexity", "sentences", "unfinished", "tokens", "seconds", "tokens_per_second"),
-        *("by_length", "provenance"),
-    )
+    NAMES = ("perplexity", "sentences", "unfinished", "tokens", "seconds", "tokens_per_second",
+             "by_length", "provenance")  # fmt: skip
 
     bleu: Metric
     chrf: Metric
@@ -140,14 +137,13 @@ def evaluate(
         seconds=seconds,
         by_length=score_by_length(sources, texts, references, tokenize=tokenize),
         translations=texts,
-        provenance={
-            **(origin or {}),
-            **files_of(pairs),
+        provenance=provenance_of(
+            pairs,
+            origin,
             **settings.search.to_dict(),
-            "guards": settings.checks(find_direction(translator.directions, source_lang, target_lang)),
-            "tokenize": tokenize,
-            "versions": versions(),
-        },
+            guards=settings.checks(find_direction(translator.directions, source_lang, target_lang)),
+            tokenize=tokenize,
+        ),
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.evaluation.head_report import HeadFigures, HeadStudy, Mean
-from limelight.evaluation.summary import files_of, versions
-from limelight.inspection.batches import batches_of
+from limelight.evaluation.summary import provenance_of
+from limelight.inspection.batches import Rows, batches_of
 from limelight.inspection.erasure import needed_words, with_words
 from limelight.inspection.head_importance import (
     Head,
@@ -70,7 +70,7 @@ def study_heads(
     heads = heads_of(model)
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
-    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(translator, rows)
+    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(translator, rows, corpus)
     before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
         roles = {
@@ -84,7 +84,7 @@ def study_heads(
     return HeadStudy(
         loss=float(before.sum() / tokens.sum()),
         heads=tuple(figures),
-        provenance={**(origin or {}), **files_of(test), "sentences": len(rows), "versions": versions()},
+        provenance=provenance_of(test, origin, sentences=len(rows)),
     )
 
 
@@ -105,13 +105,11 @@ def _choose(translator: Translator, groups: Groups, count: int) -> list[_Sentenc
     return rows
 
 
-def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence]) -> Values:
+def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence], corpus: Sequence[Rows]) -> Values:
     """The numbers of each role of each head, sentence by sentence."""
     model, values = translator.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
     frequencies = Counter(token for sentence in sentences for token in sentence.source)
-    for rows in batches_of(
-        model, [sentence.source for sentence in sentences], [sentence.target for sentence in sentences]
-    ):
+    for rows in corpus:
         seen = attention_of(model, rows.batch)
         weights = {kind: [layer.float().cpu().numpy() for layer in seen.layers(kind)] for kind in NAMES}
         for row, index in enumerate(rows.places):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError, counted
-from limelight.evaluation.summary import Figures, files_of, plain, provenance_lines, versions
+from limelight.evaluation.summary import Figures, plain, provenance_lines, provenance_of
 from limelight.pipelines.encoders import Classifier
 from limelight.text.labels import label_numbers
 from limelight.text.pair import Pair
@@ -113,5 +113,4 @@ def evaluate_labels(
     answers = [classified.label for classified in classifier.classify([pair.source for pair in pairs])]
     numbers = {label: number for number, label in enumerate(classifier.labels)}
     scores = score_labels(classifier.labels, truth, [numbers[answer] for answer in answers])
-    provenance = {**(origin or {}), **files_of(pairs), "versions": versions()}
-    return LabelEvaluation(scores, tuple(answers), provenance)
+    return LabelEvaluation(scores, tuple(answers), provenance_of(pairs, origin))

@@ -43,9 +43,11 @@ def plain(value: Any) -> Any:
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def files_of(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """The files of a test set, and how many pairs they hold."""
-    return {"test_files": list(dict.fromkeys(pair.file for pair in pairs)), "pairs": len(pairs)}
+def provenance_of(pairs: Sequence[Pair], origin: Mapping[str, Any] | None = None, **further: Any) -> dict[str, Any]:
+    """Where figures come from: what only the caller knows, the files of the test set and how many pairs they hold,
+    further values, and versions."""
+    files = list(dict.fromkeys(pair.file for pair in pairs))
+    return {**(origin or {}), "test_files": files, "pairs": len(pairs), **further, "versions": versions()}
 
 
 def versions() -> dict[str, str]:

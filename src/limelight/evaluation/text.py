@@ -9,22 +9,20 @@ between vocabularies.
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from limelight.batching.blocks import blocks_in_order
-from limelight.decoding.top import log_probabilities
 from limelight.errors import UserError, counted
 from limelight.evaluation.summary import Figures, provenance_lines, versions
 from limelight.formats.running_text import measure, read_documents
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.inspection.batches import token_log_probabilities
+from limelight.models.interface import eval_mode
 from limelight.pipelines.generator import TextGenerator
-from limelight.shapes import Float
 from limelight.tokens.text import encode_text
 from limelight.tokens.tokenizer import END, UNKNOWN
 
@@ -36,10 +34,8 @@ AT_ONCE = 8192
 class TextEvaluation(Figures):
     """Result of `evaluate_text`. Lower is better."""
 
-    NAMES = (
-        *("loss", "loss_per_character", "perplexity", "bits_per_byte", "pieces", "unknown", "characters", "bytes"),
-        *("documents", "context", "seconds", "provenance"),
-    )
+    NAMES = ("loss", "loss_per_character", "perplexity", "bits_per_byte", "pieces", "unknown", "characters", "bytes",
+             "documents", "context", "seconds", "provenance")  # fmt: skip
 
     total: float
     """Negative log-likelihood of all tokens, natural logarithm."""
@@ -126,7 +122,11 @@ def evaluate_text(
     stream = np.concatenate(parts)
     context = len(stream) - 1 if generator.window is None else min(generator.window, len(stream) - 1)
     start = time.perf_counter()
-    total = math.fsum(-values.cpu().double().sum().item() for values in score_text(generator.model, stream, context))
+    with eval_mode(generator.model) as device:
+        total = math.fsum(
+            -token_log_probabilities(generator.model, batch.to(device)).cpu().double().sum().item()
+            for batch in blocks_in_order(stream, tokens=AT_ONCE, block=context)
+        )
     return TextEvaluation(
         total=total,
         pieces=len(stream) - 1,
@@ -143,15 +143,3 @@ def evaluate_text(
             "versions": versions(),
         },
     )
-
-
-def score_text(model: Seq2Seq, ids: np.ndarray, context: int) -> Iterator[Float[torch.Tensor, " pieces"]]:
-    """Log-probabilities of each of `ids` except the first, in order.
-
-    `context` is the length of a block.
-    """
-    for batch in blocks_in_order(ids, tokens=AT_ONCE, block=context):
-        with eval_mode(model) as device:
-            moved = batch.to(device)
-            scores = log_probabilities(model, model(moved).flatten(0, 1), moved.target_out.flatten())
-        yield scores

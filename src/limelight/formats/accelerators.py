@@ -8,7 +8,7 @@ from limelight.formats.unit import Code, Parts
 
 MAX_LABEL = 60
 """Maximum number of characters of a text with an accelerator."""
-_SIGN = re.compile(r"(?<![&\d])(?!(?<=[A-Z])&[A-Z])&(?=[A-Za-z])(?![A-Za-z]\w*;)")
+_SIGN = re.compile(r"(?<![&\d])(?!(?<=[A-Za-z])&[A-Z])&(?=[A-Za-z])(?![A-Za-z]\w*;)")
 _NO_LABEL = re.compile(r"[<>=?]|://")
 _LETTER = re.compile(r"[{%$][\w{(%.}$)]*|([^\W\d_])")
 """A letter, but not inside a variable."""

@@ -12,6 +12,7 @@ import yaml
 
 from limelight.errors import shown
 from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has_words, line_at, text_unit, with_splices
+from limelight.text.languages import english_names
 
 MAX_DEPTH = 100
 MAX_NAME = 200
@@ -146,7 +147,8 @@ def _units(
             units.append(text_unit(string.value, string.splices, line))
         elif string.value:
             kept.append(Kept(line, string.value))
-    if len(keys) == 1 and options.source and options.target and keys[0].value.lower() == options.source.lower():
+    sources = [options.source.lower()] if options.source else english_names()
+    if len(keys) == 1 and options.target and keys[0].value.lower() in sources:
         return with_splices(units, keys[0].splices(options.target))
     return units
 

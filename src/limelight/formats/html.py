@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape, unescape
@@ -54,7 +54,7 @@ _TOKEN = re.compile(
     r"|<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)"
     r"|<\?(?P<instruction>.*?)(?:\?>|\Z)"
     r"|<!(?P<declaration>[^<>\[]*+(?:\[[^\]]{0,4000}\]\s*)?)>"
-    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>]*+)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
+    r"|<(?P<close>/?)(?P<name>[A-Za-z_][^\s/<>\"']*+)(?P<attributes>(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?)(?P<empty>/?)>",
     re.DOTALL,
 )
 """A construct that is not closed ends at the next `<`, so that the time is linear in the text."""
@@ -102,7 +102,7 @@ class Tag(NamedTuple):
         return self.get("translate").lower() == "no" or "notranslate" in self.get("class").split()
 
 
-def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool = False) -> Iterator[Tag]:
+def scan_tags(text: str, position: int = 0, end: int = sys.maxsize, *, html: bool) -> Iterator[Tag]:
     """All tags between two positions. In HTML, the content of `script`, `style`, `textarea` and `title` has no tags."""
     while match := _TOKEN.search(text, position, end):
         position = match.end()
@@ -244,13 +244,18 @@ class _Reader:
         return self.closings.get(number, len(self.tags) - 1)
 
     def _find_closings(self) -> dict[int, int]:
-        """For the number of each opening tag the number of its closing tag: of the same name, at the same depth."""
-        opened, closings = defaultdict[str, list[int]](list), dict[int, int]()
+        """For the number of each opening tag that of its closing tag, or of an element around it."""
+        opened, closings, names = list[int](), dict[int, int](), Counter[str]()
         for number, tag in enumerate(self.tags):
             if tag.kind == "open":
-                opened[tag.name].append(number)
-            elif tag.kind == "close" and opened[tag.name]:
-                closings[opened[tag.name].pop()] = number
+                opened.append(number)
+                names[tag.name] += 1
+            while tag.kind == "close" and names[tag.name]:
+                last = self.tags[opened[-1]].name
+                closings[opened.pop()] = number
+                names[last] -= 1
+                if last == tag.name:
+                    break
         return closings
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:

@@ -129,9 +129,9 @@ def compress(content: bytes, suffix: str) -> bytes:
     return content
 
 
-def refuse_name(path: Path, suffix: str) -> None:
-    """Raise `UserError` for the suffix of an unsupported format; `suffix` is the one before the compression's."""
-    if description := DESCRIPTIONS.get(suffix):
+def refuse_name(path: Path) -> None:
+    """Raise `UserError` for the suffix of an unsupported format."""
+    if description := DESCRIPTIONS.get(text_suffix(path)):
         raise UserError(
             f"{path}: is {description}, which is not read as text; parallel text is read by the ending of its name "
             f"({', '.join(BOTH_SIDES)}), as by limelight train --train FILE; save anything else as plain text in "
@@ -195,7 +195,7 @@ def holds_both_sides(path: str | Path) -> bool:
 def require_file(path: Path) -> None:
     """Raise `UserError` unless `path` can be read as text, possibly decompressed; pipes are permitted."""
     require_there(path)
-    refuse_name(path, text_suffix(path))
+    refuse_name(path)
 
 
 def require_there(path: Path) -> None:

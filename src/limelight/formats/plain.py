@@ -11,7 +11,7 @@ from limelight.formats.unit import Splice, Unit, has_words, line_at, splice, tex
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
 _LINE = re.compile(r"[^\r\n]+")
-_ENDED = re.compile(r"[.!?:;。！？…][\"'”’)\]]*\s*$")
+_ENDED = re.compile(r"[.!?:;\u0589\u061b\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4。！？…][\"'”’)\]]*\s*$")
 _LIST = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+|--?\w)")
 
 

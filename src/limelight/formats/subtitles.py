@@ -25,7 +25,7 @@ _CUE = re.compile(
 )
 """A cue; its text ends at a blank line, or where the next cue begins without one."""
 _CODE = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z]+|\d[\d:.]*)[^<>]*>|\{\\[^{}]*\}")
-_ENDED = re.compile(r"(?:[.!?…。！？]|--|[–—])[\"'”’)\]]*\s*$")
+_ENDED = re.compile(r"(?:[.!?\u0589\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4…。！？]|--|[–—])[\"'”’)\]]*\s*$")
 _TURN = re.compile(r"\s*(?:[-–—]\s?\S|>>|([^\W\d_][\w .'-]{0,30}):\s)")
 """How a line of a further speaker begins: with a dash, or with a name in capitals."""
 _APART = re.compile(r"[\[\]()（）［］【】♪♫]|\A\s*#")
@@ -144,7 +144,7 @@ def _divided(text: str, sizes: Sequence[int]) -> list[str]:
     """A text divided in proportion to the sizes; no part is empty if there are enough atoms."""
     if len(sizes) == 1:
         return [text]
-    atoms = _atoms(" ".join(text.split()))
+    atoms = _atoms(re.sub(" +", " ", text.strip(" ")))
     total, parts, begin, done = _width("".join(atoms)), list[str](), 0, 0
     for number, share in enumerate(accumulate(sizes)):
         end, left = min(begin + 1, len(atoms)), len(sizes) - number - 1
@@ -163,7 +163,7 @@ def _atoms(text: str) -> list[str]:
     atoms = list[str]()
     for character in text:
         before = atoms[-1][-1] if atoms else " "
-        begins_word = character.isspace() and not before.isspace()
+        begins_word = character == " " != before
         may_divide = is_unspaced(character) or is_unspaced(before)
         opened = before.isspace() or unicodedata.category(before) in ("Ps", "Pi")
         closes = unicodedata.category(character) in _CLOSING

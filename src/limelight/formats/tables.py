@@ -28,7 +28,7 @@ MAX_ARRAY = 1 << 28
 """Bytes of a JSON array, which is read as a whole."""
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][a-z0-9]{1,8})*", re.IGNORECASE)
-_NO_LANGUAGES = ("id", "key", "no", "nr", "num", "src", "tgt", "trg", "ref", "url", "tag")
+_NO_LANGUAGES = ("id", "key", "nr", "num", "src", "tgt", "trg", "ref", "url", "tag")
 """Names of columns that look like language codes but are not."""
 _EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
 _NO_TEXT = re.compile("[\0\ud800-\udfff]")
@@ -104,14 +104,14 @@ def scan_tsv(path: str | Path, separator: str = "\t", sides: Sequence[str] = ())
     first line, which is then not a pair.
     """
     name = str(path)
-    wanted = [0, 1]
+    wanted = list[int]() if sides else [0, 1]
     with open_text(path) as stream:
         for number, line in enumerate(scan_lines(stream, name), start=1):
             if isinstance(line, BadLine):
                 yield line
                 continue
             cells = line.split(separator)
-            if number == 1 and sides:
+            if not wanted:
                 header = [cell.strip() for cell in cells]
                 wanted = _column_indexes(sides, header, name)
                 if any(side in header for side in sides):
@@ -175,7 +175,10 @@ def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> P
         return BadLine(name, number, f"not a JSON object; {_EXAMPLE}")
     inner: Mapping[str, Any] = record["translation"] if isinstance(record.get("translation"), dict) else record
     names = tuple(inner)
-    columns = () if sides or {"source", "target"} & inner.keys() else _text_columns(names)
+    columns: Sequence[tuple[int, str]] = tuple(enumerate(names)) if inner is not record else _text_columns(names)
+    if sides or {"source", "target"} & inner.keys():
+        columns = ()
+    columns = [(at, name) for at, name in columns if not (name and isinstance(inner[names[at]], int | float))]
     keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
     texts = list[str]()
     for key in keys:

@@ -22,9 +22,9 @@ from limelight.errors import UserError, shown
 from limelight.files import cause, fill_file, locked
 from limelight.formats.pairs import names_languages, read_pairs
 from limelight.text.languages import normal_code
-from limelight.text.pair import BadLine, Pair
+from limelight.text.pair import BadLine, Pair, one_line
 
-FORMAT = "limelight memory 2"
+FORMAT = "limelight memory 3"
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE segments (source TEXT PRIMARY KEY, target TEXT, line INTEGER) WITHOUT ROWID;
@@ -98,7 +98,7 @@ class Index:
 
 
 def open_memory(
-    path: str | Path, source: str = "", target: str = "", *, name: str = "", say: Callable[[str], None] = lambda _: None
+    path: str | Path, source: str, target: str, *, name: str = "", say: Callable[[str], None] = lambda _: None
 ) -> TranslationMemory:
     """The memory of a file of pairs (`read_pairs`: TMX, TSV, XLIFF, PO and others) in the given languages.
 
@@ -186,11 +186,11 @@ def _write_index(path: Path, pairs: Iterable[Pair], about: dict[str, str]) -> bo
     """Write the index of a memory of these pairs; returns whether it has any. Raises `OSError` if it cannot be
     written, as on a full disk."""
     path.unlink(missing_ok=True)
-    rows = ((normalized(pair.source), pair.target, pair.line) for pair in pairs)
+    rows = ((normalized(pair.source), one_line(pair.target), pair.line) for pair in pairs)
     try:
         with closing(sqlite3.connect(path)) as database:
             database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_TABLES}")
-            used = (row for row in rows if row[0] and row[1].strip())
+            used = (row for row in rows if row[0] and row[1])
             database.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?, ?)", used)
             database.executemany("INSERT INTO about VALUES (?, ?)", {"format": FORMAT, **about}.items())
             database.commit()

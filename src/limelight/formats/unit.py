@@ -75,13 +75,17 @@ class Splice(NamedTuple):
     """A text, or parts whose codes may contain other splices."""
 
 
+Write = Callable[[str], Iterable[Splice]]
+"""Returns the splices for a translation of a unit."""
+
+
 class Unit(NamedTuple):
     """A text to be translated."""
 
     text: str
     """Plain text with a character for each code."""
     codes: tuple[Code, ...]
-    write: Callable[[str], Iterable[Splice]]
+    write: Write
     """Returns the splices for a translation, which has the same characters for codes."""
     line: int
     """The line of the file where it begins, from 1."""
@@ -96,7 +100,7 @@ class Kept(NamedTuple):
     text: str
 
 
-def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
+def make_unit(parts: Parts, write: Write, line: int) -> Unit:
     """Make a unit from text and codes. Characters of the text that look like codes become codes themselves.
 
     Raises `FormatError` if it is too large.
@@ -115,7 +119,7 @@ def make_unit(parts: Parts, write: Callable[[str], Iterable[Splice]], line: int)
     return Unit(joined, tuple(codes), write, line)
 
 
-def text_unit(text: str, write: Callable[[str], Iterable[Splice]], line: int) -> Unit:
+def text_unit(text: str, write: Write, line: int) -> Unit:
     """Make a unit from text without markup. Raises `FormatError` if it is too large."""
     unit = make_unit([text], lambda new: write(with_codes(new, unit.codes)), line)
     return unit
@@ -147,7 +151,7 @@ def with_codes(text: str, codes: Sequence[Code], escape: Callable[[str], str] = 
 
 def has_words(text: str) -> bool:
     """Whether a text has a letter to translate."""
-    return any(character.isalpha() for character in text)
+    return any(map(str.isalpha, text))
 
 
 def splice(text: str, splices: Iterable[Splice]) -> str:

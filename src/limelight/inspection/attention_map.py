@@ -29,6 +29,8 @@ from limelight.inspection.words import (
 )
 
 Weights = npt.NDArray[np.float32]
+Chosen = int | Sequence[int] | None
+"""One number from 0, several, or all."""
 KINDS = tuple(NAMES)
 
 TEXTS = ("source_text", "target_text", "model")
@@ -37,7 +39,7 @@ FORMAT = "limelight.attention"
 VERSION = 1
 MAX_TITLE = 60
 """Characters of the sentence where a map is printed."""
-_TITLES: dict[str, str] = {
+_TITLES = {
     "cross": "cross attention: predicted target (rows) to source (columns)",
     "encoder_self": "encoder self-attention: source to source",
     "decoder_self": "decoder self-attention: read target to read target",
@@ -147,9 +149,7 @@ class AttentionMap:
         permitted = np.ones((rows, columns), dtype=np.bool_)
         return np.tril(permitted) if kind == "decoder_self" else permitted
 
-    def title(
-        self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None, each: bool = False
-    ) -> str:
+    def title(self, kind: str, *, layer: int | None = None, heads: Chosen = None, each: bool = False) -> str:
         """The title of a picture: the sentence and the model if known, the kind, the layers and heads."""
         which = "each layer and head" if each else f"{_mean_name('layer', layer)}, {_mean_name('head', heads)}"
         model = f"model: {drawable(self.model)}" if self.model else ""
@@ -160,10 +160,9 @@ class AttentionMap:
         """All layers and heads of one kind, (layers, heads, rows, columns). Raises `UserError` if there are none."""
         if kind not in self.kinds:
             raise UserError(f"this model has no attention of the kind {kind}; it has {', '.join(self.kinds) or 'none'}")
-        weights: Weights = getattr(self, kind)
-        return weights
+        return getattr(self, kind)
 
-    def average(self, kind: str, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> Weights:
+    def average(self, kind: str, *, layer: int | None = None, heads: Chosen = None) -> Weights:
         """The plain mean over the chosen layers and heads, (rows, columns); rows still sum to one.
 
         `layer`: one layer from 0, or from the end with -1; None takes the mean over all. `heads`: one, some, or None
@@ -172,8 +171,7 @@ class AttentionMap:
         """
         weights = self.weights(kind)
         chosen = weights[_indices("layer", layer, weights.shape[0])][:, _indices("head", heads, weights.shape[1])]
-        mean: Weights = chosen.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
-        return mean
+        return chosen.mean(axis=(0, 1), dtype=np.float64).astype(np.float32)
 
     def merge_words(self) -> "AttentionMap":
         """The map over whole words instead of subwords; merging is idempotent.
@@ -190,7 +188,7 @@ class AttentionMap:
             changed |= {f"{side}_pieces": pieces, f"{side}_words": tuple(range(len(pieces)))}
         return replace(self, unit="word", **changed)
 
-    def alignment(self, *, layer: int | None = None, heads: int | Sequence[int] | None = None) -> tuple[Link, ...]:
+    def alignment(self, *, layer: int | None = None, heads: Chosen = None) -> tuple[Link, ...]:
         """For each target word the source word with the largest averaged cross attention, in whole words.
 
         Includes `</s>`. Raises `UserError` if the model has no cross-attention.
@@ -230,7 +228,7 @@ def _caption(source: str, target: str, between: str = " → ") -> str:
     return between.join(drawable(side) for side in (source, target) if side)
 
 
-def _mean_name(name: str, wanted: int | Sequence[int] | None) -> str:
+def _mean_name(name: str, wanted: Chosen) -> str:
     """Layers or heads, or the mean over several, in words."""
     if wanted is None:
         return f"mean of all {name}s"
@@ -239,7 +237,7 @@ def _mean_name(name: str, wanted: int | Sequence[int] | None) -> str:
     return f"{name} {listed}" if len(numbers) == 1 else f"mean of {name}s {listed}"
 
 
-def _indices(name: str, wanted: int | Sequence[int] | None, count: int) -> list[int]:
+def _indices(name: str, wanted: Chosen, count: int) -> list[int]:
     """The requested indices, validated; all for None."""
     wanted = range(count) if wanted is None else [wanted] if isinstance(wanted, int) else wanted
     if not wanted:

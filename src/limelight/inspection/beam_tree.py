@@ -12,8 +12,6 @@ subclass only records.
 | `stopped`   | active when the search was decided: it could not win any more, or reached the length limit     |
 """
 
-from typing import Any
-
 import numpy as np
 from torch import Tensor
 
@@ -22,7 +20,9 @@ from limelight.decoding.engine import search_from
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.search import Search
+from limelight.inspection.coverage import ranked
 from limelight.inspection.look_up import candidate
+from limelight.inspection.page_data import JsonObject
 from limelight.inspection.words import drawable
 from limelight.models.interface import Active, Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
@@ -35,7 +35,7 @@ class TracedBeam(Search):
         ids = {"start_id": model.start_id, "end_id": model.end_id, "classes": model.output_size}
         super().__init__(request.width, **ids)
         self.target = target
-        self.nodes: list[dict[str, Any]] = [
+        self.nodes: list[JsonObject] = [
             {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0,
              "state": "continued"}
         ]  # fmt: skip
@@ -74,7 +74,7 @@ class TracedBeam(Search):
                 self.active_nodes[slot] = number
         return moved, decided
 
-    def _became(self, rank: int, total: float, token: int, slot: int | None, length: int) -> dict[str, Any]:
+    def _became(self, rank: int, total: float, token: int, slot: int | None, length: int) -> JsonObject:
         """State and reason of the continuation with this rank."""
         if total < self._pruned_below[0]:
             return {"state": "pruned", "reason": "too far below the best to win"}
@@ -98,7 +98,7 @@ class TracedBeam(Search):
         return self._pruned_below
 
 
-def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list[Hypothesis], dict[str, Any]]:
+def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list[Hypothesis], JsonObject]:
     """The hypotheses of a request, as from an engine, and the tree of all considered ones, as values for JSON.
 
     The tree is `{"beam_size", "nodes": [...]}`. A node has `id` (its place in the list), `parent` (None for the start),
@@ -111,7 +111,7 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     source, valid = pad_rows([request.source], model.source_padding)
     with eval_mode(model) as device:
         search_from(model, model.encode(source.to(device), valid.to(device)), search)
-    hypotheses = search.results(0)
+    hypotheses = list(ranked(model, request, search.results(0)))
     for number in search.active_nodes:
         if search.nodes[number]["state"] == "continued" and number:
             reason = "it could not win any more" if search.slots[0].finished else "it reached the length limit"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from limelight.decoding.request import Hypothesis
+from limelight.decoding.request import Hypothesis, Request
 from limelight.errors import UserError
 from limelight.inspection.probe import attention_of
 from limelight.models.interface import Seq2Seq
@@ -15,10 +15,8 @@ LEAST = 1e-9
 """A source token without any attention counts as this, as log(0) would exclude the hypothesis."""
 
 
-def with_coverage(
-    model: Seq2Seq, source: Sequence[int], hypotheses: Sequence[Hypothesis], weight: float
-) -> list[Hypothesis]:
-    """The hypotheses of a source (without its end), best first, with `weight * cp` added to their scores:
+def ranked(model: Seq2Seq, request: Request, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
+    """The hypotheses of a request, best first; with `coverage_penalty * cp` added to their scores, if it has one:
 
         cp(X; Y) = sum_i log(min(sum_j p_ij, 1))
 
@@ -26,6 +24,9 @@ def with_coverage(
 
     Raises `UserError` for a model without attention to the source.
     """
+    source, weight = request.source[:-1], request.settings.coverage_penalty
+    if not (weight and hypotheses):
+        return hypotheses
     batch = model.batch([source] * len(hypotheses), [hypothesis.ids for hypothesis in hypotheses])
     layers = attention_of(model, batch).layers("cross")
     if not layers:
@@ -36,4 +37,4 @@ def with_coverage(
         received = weights[: len(hypothesis.ids) + hypothesis.finished, : len(source)].sum(dim=0)
         penalty = weight * float(received.clamp(LEAST, 1).log().sum())
         rescored.append(replace(hypothesis, score=hypothesis.score + penalty))
-    return sorted(rescored, key=lambda scored: -scored.score)
+    return sorted(rescored, key=lambda scored: -scored.score)[: request.settings.n_best]

@@ -16,6 +16,8 @@ from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 from limelight.tokens.tokenizer import is_control
 
+Array = npt.NDArray[np.floating]
+
 
 class TokenizedPair(NamedTuple):
     """A sentence pair as token ids, without ends, and the words of each token."""
@@ -37,14 +39,12 @@ def with_words(tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int
     return TokenizedPair(source, target, words, targets, (len({*numbers}), len(targets)))
 
 
-Drops = npt.NDArray[np.float64]
-
 MAX_POSITIONS = 500
 """Rows times the longer side of a batch: with 32,000 tokens the probabilities of all of them take 64 MB. Larger batches
 are slower."""
 
 
-def erasures(model: Seq2Seq, pair: TokenizedPair) -> Drops:
+def erasures(model: Seq2Seq, pair: TokenizedPair) -> npt.NDArray[np.float64]:
     """(source words, target tokens): log p(y_t | x, y_<t) - log p(y_t | x without word w, y_<t).
 
     A word without tokens changes nothing: its row is zero. Shortened sources are computed in batches of at most
@@ -63,7 +63,7 @@ def erasures(model: Seq2Seq, pair: TokenizedPair) -> Drops:
     return drops
 
 
-def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.floating]) -> float | None:
+def rank_correlation(weights: Array, drops: Array) -> float | None:
     """How well the order of weights agrees with the order of drops: Kendall's tau-b, from -1 to 1, the mean over target
     words.
 
@@ -75,7 +75,7 @@ def rank_correlation(weights: npt.NDArray[np.floating], drops: npt.NDArray[np.fl
     return sum(taus) / len(taus) if taus else None
 
 
-def _tau(one: npt.NDArray[np.floating], other: npt.NDArray[np.floating]) -> float | None:
+def _tau(one: Array, other: Array) -> float | None:
     """(concordant - discordant) / sqrt(pairs without a tie in one * pairs without a tie in the other)"""
     upper = np.triu_indices(len(one), 1)
     signs, others = (np.sign(np.subtract.outer(values, values))[upper] for values in (one, other))

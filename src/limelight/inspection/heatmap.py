@@ -16,7 +16,7 @@ import numpy as np
 
 from limelight.errors import UserError
 from limelight.files import write_output
-from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.attention_map import AttentionMap, Chosen
 from limelight.inspection.standalone import require_theme
 from limelight.inspection.words import drawable
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENDINGS = (".png", ".svg", ".pdf", ".json", ".html")
-COLORS: dict[str, str] = {"dark": "magma", "light": "Blues"}
+COLORS = {"dark": "magma", "light": "Blues"}
 """Perceptually uniform color maps, also in gray and for color-blind readers."""
-MASKED: dict[str, str] = {"dark": "0.45", "light": "0.85"}
+MASKED = {"dark": "0.45", "light": "0.85"}
 """Gray levels that no weight has."""
 
 MAX_LABEL_LENGTH = 24
@@ -42,7 +42,7 @@ def save(
     *,
     kind: str = "cross",
     layer: int | None = None,
-    heads: int | Sequence[int] | None = None,
+    heads: Chosen = None,
     grid: bool = False,
     theme: str = "dark",
 ) -> None:
@@ -69,7 +69,7 @@ def draw(
     kind: str = "cross",
     *,
     layer: int | None = None,
-    heads: int | Sequence[int] | None = None,
+    heads: Chosen = None,
     grid: bool = False,
     theme: str = "dark",
 ) -> "Figure":

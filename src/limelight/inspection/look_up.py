@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +17,7 @@ from limelight.attention.scores import (
 )
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
-from limelight.inspection.page_data import NAMES, packed
+from limelight.inspection.page_data import NAMES, JsonObject, packed
 from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
 from limelight.inspection.words import drawable, readable
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -29,7 +28,7 @@ CANDIDATES = 10
 """Number of candidates of each step, the most probable first."""
 
 
-def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequence[int]) -> list[dict[str, Any]]:
+def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequence[int]) -> list[JsonObject]:
     """The steps that predict `ids` and the end in a batch of one sentence, as values for JSON.
 
     A step is `{"chosen": {...}, "rank", "candidates": [...]}`: `rank` counts the chosen token from 0; a candidate has
@@ -39,7 +38,7 @@ def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequenc
     with eval_mode(model) as device:
         logits = model.project(model(batch.to(device)))[0]
         log_probabilities = logits.float().log_softmax(dim=-1).cpu()  # (length, vocab)
-    end, steps = model.end_id, list[dict[str, Any]]()
+    end, steps = model.end_id, list[JsonObject]()
     for row, chosen in zip(log_probabilities, [*ids, end], strict=True):
         values, tokens = row.topk(min(CANDIDATES, len(row)))
         candidates = zip(tokens.tolist(), values.tolist(), strict=True)
@@ -53,10 +52,10 @@ def decoding_steps(model: Seq2Seq, target: Tokenizer, batch: Batch, ids: Sequenc
     return steps
 
 
-def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int) -> dict[str, Any]:
+def candidate(target: Tokenizer, token: int, log_probability: float, *, end: int) -> JsonObject:
     """A candidate as values for JSON; `begins` says whether a word begins with it."""
     piece = END_PIECE if token == end else target.pieces([token])[0]
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "id": token,
         "text": drawable(readable(piece)),
         "probability": torch.tensor(log_probability).exp().item(),
@@ -87,7 +86,7 @@ def look_up(
     layer: int,
     head: int,
     row: int,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Every number of the attention of one query (a row), as values for JSON.
 
     `score`, `formula`, `scale` (the factor of products), `query` (d), `keys` (columns, d), `values`
@@ -147,8 +146,7 @@ def _permitted(call: Attended, columns: int, row: int) -> list[bool]:
         return [column <= row for column in range(columns)]
     if call.may_attend is None:
         return [True] * columns
-    permitted: list[bool] = call.may_attend.flatten(0, -2)[0].tolist()
-    return permitted
+    return call.may_attend.flatten(0, -2)[0].tolist()
 
 
 def _numbers(score: Score, query: Tensor, keys: Tensor) -> dict[str, Tensor]:

@@ -98,8 +98,9 @@ def _map(model: Model, batch: Batch, known_sides: Mapping[str, _Side], **texts: 
     seen = attention_of(model, batch)
     source, read = known_sides.get("source", _Side()), known_sides.get("read", _Side())
     sides = {"source": source, "target": read.predicted if read.pieces else read, "read": read}
-    known: dict[str, Any] = {f"{name}_pieces": side.pieces for name, side in sides.items()}
-    known |= {f"{name}_words": side.words for name, side in sides.items()}
+    known: dict[str, Any] = {}
+    for name, side in sides.items():
+        known |= {f"{name}_pieces": side.pieces, f"{name}_words": side.words}
     for kind, (rows, columns) in SIDES.items():
         layers = [layer[0].float().cpu().numpy() for layer in seen.layers(kind)]
         empty = np.zeros((0, 0, len(sides[rows].pieces), len(sides[columns].pieces)), dtype=np.float32)

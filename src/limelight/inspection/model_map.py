@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
-from limelight.inspection.page_data import packed
+from limelight.inspection.page_data import JsonObject, packed
 from limelight.inspection.probe import Seen, heads_first, probe
 from limelight.models.interface import Model, eval_mode
 from limelight.models.recurrent.model import Recurrent
@@ -54,7 +54,7 @@ class Stage(NamedTuple):
     note: str = ""
     """Number and type of recurrent layers; positions that are no vectors."""
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """Norms and cosines for JSON."""
         values = {
             "what": self.what,
@@ -68,7 +68,7 @@ class Stage(NamedTuple):
         return values
 
 
-def model_map(model: Model, batch: Batch) -> dict[str, Any]:
+def model_map(model: Model, batch: Batch) -> JsonObject:
     """The stacks of a model for a batch of one sentence, as values for JSON.
 
     A stage has `norms`, (1 or 5, positions), and `cosine` of what it adds and the stream before. `heat` are the
@@ -83,7 +83,7 @@ def model_map(model: Model, batch: Batch) -> dict[str, Any]:
     return {"stacks": stacks}
 
 
-def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> dict[str, Any]:
+def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> JsonObject:
     """One layer at one position: the `vectors` of each stage, (5, model), as `VECTORS`; of the feed-forward network
     its `size`, the number of `active` units (above zero), and the largest activations as `[unit, value]`; in the
     decoder `raised`, the tokens to whose output weights its result has the largest products, as `[token, value]`.
@@ -94,7 +94,7 @@ def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> 
     stages = [stage for stage in flow.get(side, ()) if stage.layer == layer]
     if not stages or not 0 <= position < len(stages[0].vectors[0]):
         raise UserError(f"there is no position {position} in layer {layer} of {side!r}; they count from 0")
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "stages": [
             {"what": stage.what, "vectors": _packed(torch.stack([vectors[position] for vectors in stage.vectors]))}
             for stage in stages
@@ -184,5 +184,5 @@ def _recurrent(model: Recurrent, batch: Batch) -> tuple[dict[str, list[Stage]], 
     return {"encoder": encoder, "decoder": [*decoder, Stage("features", -1, (last,))]}, seen
 
 
-def _packed(values: Tensor) -> dict[str, Any]:
+def _packed(values: Tensor) -> JsonObject:
     return packed(values.float().cpu().numpy())

@@ -19,6 +19,8 @@ from limelight.storage.tables import Roles
 from limelight.tokens.tokenizer import END_PIECE, SPACE, spelled
 
 Weights = npt.NDArray[np.float32]
+JsonObject = dict[str, Any]
+"""Values for JSON."""
 
 FORMAT = "limelight.page"
 VERSION = 1
@@ -49,7 +51,7 @@ def page_document(
     needed: Needed | None = None,
     off: Off | None = None,
     roles: Roles | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The document that the page draws of an `AttentionMap` (which imports this module), as values for JSON.
 
     It has the mean of each kind in float32; with `every_head` also the weights of each head, for a page without a
@@ -57,7 +59,7 @@ def page_document(
     zero where there are none. `roles` are the roles of the model's heads over a corpus.
     """
     kinds = [name for name in SIDES if name in attention.kinds]
-    document: dict[str, Any] = {
+    document: JsonObject = {
         "format": FORMAT,
         "version": VERSION,
         "model": attention.model,
@@ -76,13 +78,13 @@ def page_document(
     return document
 
 
-def packed(values: npt.NDArray[Any], dtype: str = "float32") -> dict[str, Any]:
+def packed(values: npt.NDArray[Any], dtype: str = "float32") -> JsonObject:
     """An array in the encoding of the page: `dtype` is `float32`, `uint8` or `int16`."""
     little = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
     return {"dtype": dtype, "shape": list(values.shape), "data": base64.b64encode(little.tobytes()).decode()}
 
 
-def thumbnails(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+def thumbnails(weights: Weights) -> npt.NDArray[np.uint8]:
     """(layers, heads, rows, columns) reduced to at most `THUMBNAIL` rows and columns of levels, 0 to 255: the largest
     weight of each block, because a mean would hide single large weights of long sentences."""
     for axis in (2, 3):
@@ -109,7 +111,7 @@ def places(text: str, pieces: Sequence[str]) -> list[tuple[int, int] | None]:
     return spans
 
 
-def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[str, Any]:
+def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> JsonObject:
     weights = attention.weights(name)
     rows, columns = SIDES[name]
     return {
@@ -125,7 +127,7 @@ def _kind(attention: Any, name: str, needed: Needed | None, off: Off) -> dict[st
     }
 
 
-def _roles(roles: Roles, kind: str) -> list[list[dict[str, Any]]]:
+def _roles(roles: Roles, kind: str) -> list[list[JsonObject]]:
     """For each layer and head of a kind `{"role", "value", "deviation", "text"}`."""
     return [
         [
@@ -142,11 +144,10 @@ def _mean(attention: Any, name: str, off: Off) -> Weights:
     kept = np.ones((*weights.shape[:2], 1, 1))
     for layer, heads in enumerate(kept):
         heads[list(off.get(NAMES[name].format(layer), ()))] = 0
-    mean: Weights = ((weights * kept).sum(axis=(0, 1)) / max(kept.sum(), 1)).astype(np.float32)
-    return mean
+    return ((weights * kept).sum(axis=(0, 1)) / max(kept.sum(), 1)).astype(np.float32)
 
 
-def page_side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]:
+def page_side(pieces: Sequence[str], words: Groups, text: str) -> JsonObject:
     """Tokens and words of one side; the place of a word is from its first token to its last."""
     spans = places(text, pieces)
     tokens = [
@@ -162,8 +163,8 @@ def page_side(pieces: Sequence[str], words: Groups, text: str) -> dict[str, Any]
     return {"text": drawable(text), "tokens": tokens, "words": word_labels}
 
 
-def _label(piece: str, shown: str, span: tuple[int, int] | None) -> dict[str, Any]:
-    label: dict[str, Any] = {"text": drawable(shown)}
+def _label(piece: str, shown: str, span: tuple[int, int] | None) -> JsonObject:
+    label: JsonObject = {"text": drawable(shown)}
     if role := _role(piece):
         label["role"] = role
     if span is not None:

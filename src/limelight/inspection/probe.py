@@ -65,8 +65,11 @@ class Seen:
     def weights(self) -> dict[str, Float[Tensor, "batch heads query key"]]:
         """The weights of each attention; the weights of a recurrent decoder, with a call for each position, are put
         together."""
-        called = {name: calls for name, calls in self.calls.items() if calls}
-        return {name: torch.cat([heads_first(call.weights) for call in calls], 2) for name, calls in called.items()}
+        return {
+            name: torch.cat([heads_first(call.weights) for call in calls], 2)
+            for name, calls in self.calls.items()
+            if calls
+        }
 
     def layers(self, kind: str) -> list[Float[Tensor, "batch heads query key"]]:
         """The weights of a kind of attention, lowest layer first; none if the model has no such attention."""

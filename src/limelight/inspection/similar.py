@@ -5,13 +5,12 @@ the cosine.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from limelight.errors import UserError
-from limelight.inspection.page_data import page_side
+from limelight.inspection.page_data import JsonObject, page_side
 from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.models.recurrent.model import Recurrent
@@ -27,7 +26,7 @@ States = npt.NDArray[np.float64]
 
 def similar_words(
     model: Seq2Seq, tokenizer: Tokenizer, texts: Sequence[str], ids: Sequence[Sequence[int]], layer: int, word: int
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """The words of all texts but the first that are most similar to a word of the first, as values for JSON.
 
     `ids` are the tokens of the texts without the end; `layer` and `word` count from 0, as in the page's document. An
@@ -40,7 +39,7 @@ def similar_words(
     if word >= len(first):
         raise UserError(f"the text has no word {word}; words count from 0")
     _, wanted = first[word]
-    entries = list[dict[str, Any]]()
+    entries = list[JsonObject]()
     for text, words in zip(texts[1:], others, strict=True):
         for number, (label, state) in enumerate(words):
             if "role" not in label:
@@ -50,7 +49,7 @@ def similar_words(
     return sorted(entries, key=lambda entry: -entry["cosine"])[:MOST]
 
 
-def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[dict[str, Any], States]]:
+def _words(tokenizer: Tokenizer, text: str, ids: Sequence[int], states: States) -> list[tuple[JsonObject, States]]:
     """The label and the state of each word."""
     pieces, words, labeled = tokenizer.pieces(ids), tuple(tokenizer.word_of(ids)), []
     for number, label in enumerate(page_side(pieces, words, text)["words"], words[0]):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from limelight.errors import UserError
-from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.page_data import JsonObject, packed, page_document
 
 IMPORT = re.compile(r'^import \{ ([\w, ]+) \} from "\./([\w-]+)\.js";$', re.MULTILINE)
 EXPORT = re.compile(r"^export ((?:async )?function|const|class) (\w+)", re.MULTILINE)
@@ -42,7 +42,7 @@ def require_theme(theme: str) -> None:
         raise UserError(f"unknown theme {theme!r}; themes are {', '.join(THEMES)}")
 
 
-def standalone_page(document: dict[str, Any], *, theme: str = "dark") -> str:
+def standalone_page(document: JsonObject, *, theme: str = "dark") -> str:
     """The page with this document (see `page_document`) as one HTML text. `theme` is `dark` or `light`."""
     style, script = COMMENT.sub("", page_file("page.css")), joined_modules("main")
     data = json.dumps(_compact(document), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
@@ -127,7 +127,7 @@ def _source(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _title(document: dict[str, Any]) -> str:
+def _title(document: JsonObject) -> str:
     sides = document["sides"]
     sentence = sides["source"]["text"] or sides["target"]["text"]
     return f"{sentence} · Limelight" if sentence else "Limelight"

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from limelight.errors import UserError
-from limelight.inspection.attention_map import AttentionMap
+from limelight.inspection.attention_map import AttentionMap, Chosen
 from limelight.inspection.words import drawable
 
 BLOCKS = "·░▒▓█"
@@ -36,7 +36,7 @@ def text_picture(
     kind: str = "cross",
     *,
     layer: int | None = None,
-    heads: int | Sequence[int] | None = None,
+    heads: Chosen = None,
     width: int = 80,
     shades: str = BLOCKS,
 ) -> str:

@@ -89,7 +89,7 @@ def words_of_tokens(pieces: Sequence[str], text: str, spans: Sequence[Span]) -> 
     return [list(owners) for owners in by_token]
 
 
-def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[npt.NDArray[np.float64]]:
+def word_weights(model: Seq2Seq, pairs: Sequence[TokenizedPair]) -> list[Weights]:
     """For each pair (2, layers, heads, target words, source words): the weights of all heads between words, at the
     steps that predict a token and at those that read it.
 

@@ -46,8 +46,7 @@ def merge_rows_and_columns(
     """
     row_share, taken = (membership([[word - words[0]] for word in words]) for words in (row_words, column_words))
     row_share /= row_share.sum(axis=1, keepdims=True)
-    merged: npt.NDArray[np.float32] = (row_share @ weights @ taken.T).astype(np.float32)
-    return merged
+    return (row_share @ weights @ taken.T).astype(np.float32)
 
 
 def membership(words_of: Sequence[Sequence[int]], count: int | None = None) -> npt.NDArray[np.float64]:

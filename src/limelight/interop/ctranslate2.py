@@ -116,7 +116,7 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
 
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
     """Every variable by its path in the specification. Padding is a class there, which gets a large negative bias."""
-    variables = to_theirs(weights, names_in(CTRANSLATE2, config), "the model")
+    variables = to_theirs(weights, names_in(CTRANSLATE2, config))
     if config.positions == "sinusoidal":
         table = sinusoids(torch.arange(MAX_POSITIONS), config.d_model, layout=config.sinusoid_layout)
         variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}

@@ -21,7 +21,7 @@ from limelight.config import TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
 from limelight.interop.folders import Imported, named_direction, read_card
-from limelight.interop.names import CTRANSLATE2, configured, names_in, refuse, to_ours, unknown_values
+from limelight.interop.names import CTRANSLATE2, configured, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
     TARGET_MODEL,
@@ -50,7 +50,6 @@ _ROTARY = {"dim": 0, "interleave": 1, "base": 10_000}
 _REFUSED = (
     "num_heads_kv",
     "head_dim",
-    "queries_scale",
     "rotary_scaling_type",
     "scale_outputs",
     "final_logit_softcapping",
@@ -132,7 +131,7 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     config = _config(tensors, settings, where)
     source, target = _sides(folder, beside, values, settings)
     tensors.setdefault(CTRANSLATE2.bias, torch.zeros(target.rows.size))  # left out where it is zero
-    weights = to_ours(tensors, names_in(CTRANSLATE2, config), config, source.rows, target.rows, where)
+    weights = to_ours(tensors, CTRANSLATE2, config, source.rows, target.rows, where)
     return Imported("a CTranslate2 model", config, source, target, weights, where, card=read_card(beside or folder))
 
 

@@ -164,7 +164,7 @@ def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     if OUTPUT in ours:
         ours[OUTPUT] = functional.pad(ours[OUTPUT], (0, 0, 0, 1))
     names = {of: theirs for theirs, of in reversed(names_in(HUGGINGFACE, config).items())}
-    theirs = to_theirs(ours, {name: of for of, name in names.items()}, "the model")
+    theirs = to_theirs(ours, {name: of for of, name in names.items()})
     bias = theirs.get(HUGGINGFACE.bias, torch.zeros(len(ours[SOURCE_EMBEDDING]) - 1))
     return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, 1), value=NEVER)[None]}
 
@@ -209,7 +209,7 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
         raise UserError(
             f"{where}: is missing. Where weights are a pickle (pytorch_model.bin), which can run code when it is read, "
             "and you trust it, let transformers write the file: "
-            "MarianMTModel.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+            "AutoModelForSeq2SeqLM.from_pretrained(FOLDER).save_pretrained(FOLDER)"
         )
     values = _OPTIONAL | read_json(folder / CONFIG)
     config = read_config(values, str(folder / CONFIG))
@@ -232,7 +232,7 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
             require_equal(table, expected, f"{where}: {name} should be sinusoids, all sines before all cosines", 5e-3)
     tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
     config = config.model_copy(update={"output_bias": True})
-    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, source.rows, target.rows, where)
+    weights = to_ours(tensors, HUGGINGFACE, config, source.rows, target.rows, where)
     settings = _tokenizer_settings(folder)
     directions = named_direction(settings.get("source_lang"), settings.get("target_lang"))
     return Imported(
@@ -343,7 +343,7 @@ def read_m2m100(
     table = sinusoids(torch.arange(config.max_positions + _OFFSET), config.d_model, layout="inclusive")[_OFFSET:]
     for part in ("encoder", "decoder"):
         tensors[HUGGINGFACE.positions.format(side=part)] = table
-    weights = to_ours(tensors, names_in(HUGGINGFACE, config), config, side.rows, side.rows, where)
+    weights = to_ours(tensors, HUGGINGFACE, config, side.rows, side.rows, where)
     pairs = product(*(_named(names) for names in (sources, targets)))
     directions = tuple(Direction(*pair) for pair in pairs if pair[0] != pair[1])
     name, card = "an M2M100 or NLLB model of transformers", read_card(folder)
@@ -370,14 +370,10 @@ def _tokens(folder: Path, size: int) -> list[str]:
 
 def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
-    known = set(names)
-    tokens = {
-        language: next((form for form in (f"__{token}__", token) if form in known), "")
-        for language, token in (_named(sources) | _named(targets)).items()
-    }
+    codes = {name.strip("_"): name for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)}
+    tokens = {language: codes.get(token, "") for language, token in (_named(sources) | _named(targets)).items()}
     wrong = [shown(language) for language, token in tokens.items() if not token]
     if wrong or not sources or not targets:
-        codes = [name.strip("_") for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)]
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"
         raise UserError(
             f"{where}: {what}: name those that you want, as in --source de,fr --target en,de (de=deu_Latn where a "

@@ -23,7 +23,7 @@ from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read, read_buffer, read_text, reading, require_bounded
 from limelight.interop.folders import Imported, read_card
-from limelight.interop.names import MARIAN, Rows, configured, names_in, refuse, to_ours, unknown_values
+from limelight.interop.names import MARIAN, Rows, configured, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
     TARGET_MODEL,
@@ -99,7 +99,7 @@ def read_marian(path: Path) -> Imported:
         for ending in ("", SCALE):
             if "Wemb" + ending in tensors:
                 tensors["encoder_Wemb" + ending] = tensors["decoder_Wemb" + ending] = tensors.pop("Wemb" + ending)
-    weights = to_ours(tensors, names_in(MARIAN, config), config, source.rows, target.rows, where)
+    weights = to_ours(tensors, MARIAN, config, source.rows, target.rows, where)
     named = _LANGUAGES.search(path.name)
     directions = (Direction(*named.groups()),) if named else ()
     shortlist = _shortlist(folder, source.rows, target.rows)

@@ -162,7 +162,7 @@ class Rows(NamedTuple):
 
 
 def to_ours(
-    theirs: Mapping[str, Tensor], table: Table, config: TransformerConfig, source: Rows, target: Rows, where: str
+    theirs: Mapping[str, Tensor], form: Format, config: TransformerConfig, source: Rows, target: Rows, where: str
 ) -> dict[str, Tensor]:
     """The tensors of another format under our names, with rows in the order of our ids. int8 matrices stay what they
     are, with their scales.
@@ -170,7 +170,7 @@ def to_ours(
     Raises `UserError` with all tensors that are missing, left over or of another size, and for copies of tied tensors
     that differ.
     """
-    first: dict[tuple[str, ...], str] = {}
+    table, first = names_in(form, config), dict[tuple[str, ...], str]()
     for name, ours in table.items():
         if name in theirs and first.setdefault(ours, name) != name:
             require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")
@@ -212,9 +212,9 @@ def _selected(tensor: Tensor, rows: Rows, new: float) -> Tensor:
     return tensor[torch.as_tensor(rows.theirs)]
 
 
-def to_theirs(weights: Mapping[str, Tensor], table: Table, where: str) -> dict[str, Tensor]:
+def to_theirs(weights: Mapping[str, Tensor], table: Table) -> dict[str, Tensor]:
     """Our tensors under the names of another format. Raises `UserError` if the table is another model's."""
-    require_complete(weights, {name for names in table.values() for name in names}, where)
+    require_complete(weights, {name for names in table.values() for name in names}, "the model")
     return {theirs: torch.cat([weights[name] for name in ours]) for theirs, ours in table.items()}
 
 

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +26,7 @@ from limelight.tokens import (
 from limelight.tokens.listed import listed_model
 from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
-from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE
+from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE, is_control
 
 SOURCE_MODEL, TARGET_MODEL = "source.spm", "target.spm"
 MAX_MODEL_BYTES = 10_000_000
@@ -102,7 +102,8 @@ def _tokenizer(model: bytes, pieces: list[str], more: Collection[str]) -> Tokeni
     known = pieces_in(model)
     if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
         bare = with_rules(model, "identity", b"")  # our text is already normalized
-        return SentencePieceTokenizer(bare, kind=type_of(model), reserved=[piece for piece in pieces if known[piece]])
+        reserved = [piece for piece in pieces if known[piece] or is_control(piece)]
+        return SentencePieceTokenizer(bare, kind=type_of(model), reserved=reserved)
     reserved = [piece for piece in pieces if known.get(piece) or piece in more or _LANGUAGE_CODE.fullmatch(piece)]
     return ListedTokenizer(listed_model(model, pieces), reserved=reserved)
 
@@ -135,7 +136,7 @@ RULE_NAME = "limelight"
 _HANGUL = range(0xAC00, 0xD7A4)
 
 
-@lru_cache(maxsize=1)
+@cache
 def compiled_rules() -> bytes:
     """The rules compiled by sentencepiece: 0.4 MB; takes half a second."""
     lines = (f"{_codes(spelling)}\t{_codes(wanted)}\n" for spelling, wanted in sorted(rules().items()))
@@ -147,7 +148,6 @@ def compiled_rules() -> bytes:
     return rules_of(normalizer.serialized_model_proto())[1]
 
 
-@lru_cache(maxsize=1)
 def rules() -> dict[str, str]:
     """The effect of `normalize` on each character, and on the sequences that are equivalent to one character."""
     by_spelling: dict[str, str] = {}

@@ -27,7 +27,7 @@ from limelight.tokens.tokenizer import END
 Integers = npt.NDArray[np.int64]
 
 
-class Memory(ABC):
+class Memory:
     """The encoder's output for a batch of sources."""
 
     source_valid: Bool[Tensor, "batch source"]
@@ -72,7 +72,7 @@ class State:
         """A state with every tensor and state in it changed; `change` also takes the tensors of other states."""
         names = [field.name for field in fields(cast(Any, self))]
         parts = {name: _mapped(change, *(getattr(state, name) for state in (self, *others))) for name in names}
-        return cast(Own, replace(cast(Any, self), **parts))
+        return replace(cast(Any, self), **parts)
 
 
 def _mapped(change: Callable[..., Any], *parts: Any) -> Any:

@@ -18,7 +18,7 @@ export async function hear(path, body, signal, heard) {
     const blocks = (rest + value).split("\n\n");
     rest = blocks.pop();
     for (const block of blocks) {
-      const data = JSON.parse(/^data: (.*)$/m.exec(block)[1]);
+      const data = JSON.parse(/^data: ([^\n]*)/m.exec(block)[1]);
       const name = /^event: (.*)$/m.exec(block)?.[1] ?? "";
       if (name === "error") throw Object.assign(new Error(data.error.message), { code: data.error.code });
       heard(name, data);

@@ -271,7 +271,7 @@ async function load(context, view) {
       return context.document.translation && tell("The model is loading. Until then the page shows a stored answer.");
     }
     context.models = models;
-    const found = models.flatMap(({ name, directions }) =>
+    const found = [...models].sort((one, other) => other.ready - one.ready).flatMap(({ name, directions }) =>
       (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({
         name,
         source,

@@ -19,7 +19,7 @@ from limelight.inspection.word_alignment import (
     tokenized,
     word_weights,
 )
-from limelight.models.interface import Seq2Seq, longest_sequence
+from limelight.models.interface import Model, Seq2Seq, longest_sequence
 from limelight.preparation.word_alignment import grow
 from limelight.storage.tables import AlignmentHead, Heads, read_table
 from limelight.tokens import Tokenizers
@@ -149,7 +149,7 @@ def _spread(
     return []
 
 
-def stored_heads(path: Path, model: Seq2Seq) -> list[AlignmentHead]:
+def stored_heads(path: Path, model: Model) -> list[AlignmentHead]:
     """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_table` does."""
     counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
     table = read_table(path, Heads, layers=len(counts), heads=counts[0])

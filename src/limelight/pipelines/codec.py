@@ -24,7 +24,7 @@ from limelight.decoding.request import Hypothesis, Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from limelight.inference.linear import is_pending
-from limelight.inspection.coverage import with_coverage
+from limelight.inspection.coverage import ranked
 from limelight.models.interface import Seq2Seq, device_of, longest_sequence, require_room
 from limelight.pipelines.confidence import estimated
 from limelight.pipelines.options import Options
@@ -165,7 +165,10 @@ class Codec:
         Raises `UserError` if the model does not have the direction, or has several and None is given.
         """
         known_direction = find_direction(self.directions, *(direction or ("", "")))
-        return self.tokenizers_of(known_direction)
+        sides = self.tokenizers_of(known_direction)
+        if not (self.forces_languages and known_direction):
+            return sides
+        return Tokenizers(sides.source, tagged(Tokenizers(sides.target, sides.source), known_direction.target).source)
 
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         """The tokenizers for a direction of the model, with these tags."""
@@ -261,14 +264,16 @@ class Codec:
         )
         return part._replace(request=request)
 
+    def ranked(self, request: Request, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
+        """The hypotheses of a request, best first, also by its coverage penalty. Without one, nothing needs the model."""
+        return ranked(self.model, request, hypotheses) if request.settings.coverage_penalty else hypotheses
+
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
         """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
         translation of a blank text, which has no hypotheses, is empty."""
         request = part.request
-        if request is not None and request.settings.coverage_penalty and hypotheses:
-            settings = request.settings
-            ranked = with_coverage(self.model, request.source[:-1], hypotheses, settings.coverage_penalty)
-            hypotheses = ranked[: settings.n_best]
+        if request is not None:
+            hypotheses = self.ranked(request, hypotheses)
         translations = [self._translation(part, hypothesis) for hypothesis in hypotheses]
         return (
             replace(translations[0], alternatives=tuple(translations[1:]))

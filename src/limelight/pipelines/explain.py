@@ -26,7 +26,7 @@ from limelight.inspection.layers import decoder_lens, encoder_lens
 from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.model_map import inside, model_map
-from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.page_data import JsonObject, packed, page_document
 from limelight.inspection.probe import probe
 from limelight.inspection.similar import similar_words
 from limelight.inspection.standalone import require_theme, standalone_page
@@ -87,8 +87,12 @@ class Explanation:
 
     def __init__(self, translator: Translator, question: Question) -> None:
         self.translator, self.question, self.model = translator, question, translator.model
-        languages: Any = {"source_lang": question.source_lang, "target_lang": question.target_lang}
-        (part,) = translator.prepare([question.text], beam_size=question.beam_size, **languages)
+        (part,) = translator.prepare(
+            [question.text],
+            source_lang=question.source_lang,
+            target_lang=question.target_lang,
+            beam_size=question.beam_size,
+        )
         if part.request is None:
             raise UserError(BLANK)
         self.tokenizers = translator.tokenizers_of(part.direction)
@@ -119,7 +123,7 @@ class Explanation:
         return replace(seen, model=self.translator.name)
 
     @_without_heads
-    def document(self, *, every_head: bool = False) -> dict[str, Any]:
+    def document(self, *, every_head: bool = False) -> JsonObject:
         """The page's document, with `steps`, `beam` and `translation`. With a given target there is no search and no
         `beam`."""
         model, question, own, tree = self.model, self.question, self.tokenizers.target, None
@@ -141,13 +145,13 @@ class Explanation:
         }
         return document if tree is None else document | {"beam": tree}
 
-    def heads(self) -> dict[str, Any]:
+    def heads(self) -> JsonObject:
         """The document with the weights of every head, and without the beam, which is as large."""
         document = self.document(every_head=True)
         document.pop("beam", None)
         return document
 
-    def whole(self) -> dict[str, Any]:
+    def whole(self) -> JsonObject:
         """The document of a file that works without a server: with every head, all measures, and the computations of
         the head that aligns best."""
         document = self.document(every_head=True)
@@ -180,13 +184,13 @@ class Explanation:
             return [*([token for token, words in enumerate(pair.source_words) if word in words] for word in linked), []]
         return needed_words(self.model, pair) if self._positions <= MAX_ERASED else None
 
-    def measures(self) -> dict[str, Any]:
+    def measures(self) -> JsonObject:
         """What weights do not say: `erasure` and `contributions`.
 
         `erasure` is (target tokens, source words), log p(token) minus the same without the word (`inspection.erasure`);
         it is missing for a long sentence. `contributions` exist for Transformers (`inspection.contributions`).
         """
-        measures = dict[str, Any]()
+        measures = JsonObject()
         if self._positions <= MAX_MEASURED:
             measures["erasure"] = packed(self.erasures())
         if isinstance(self.model, Transformer):
@@ -209,7 +213,7 @@ class Explanation:
         return erasures(self.model, self.in_words).T
 
     @_without_heads
-    def layers(self) -> dict[str, Any]:
+    def layers(self) -> JsonObject:
         """What can be read from each layer (`inspection.layers`); empty for other models than Transformers."""
         own, model = self.tokenizers.target, self.model
         if not isinstance(model, Transformer):
@@ -237,22 +241,22 @@ class Explanation:
             ],
         }
 
-    def head_weights(self, kind: str, layer: int, head: int) -> dict[str, Any]:
+    def head_weights(self, kind: str, layer: int, head: int) -> JsonObject:
         """The weights of one head in float32."""
         return packed(self.weights().average(kind, layer=layer, heads=head))
 
     @_without_heads
-    def look_up(self, kind: str, layer: int, head: int, row: int) -> dict[str, Any]:
+    def look_up(self, kind: str, layer: int, head: int, row: int) -> JsonObject:
         """The numbers of one attention computation, see `inspection.look_up`."""
         return look_up(self.model, self.source, self.target, kind=kind, layer=layer, head=head, row=row)
 
     @_without_heads
-    def map(self) -> dict[str, Any]:
+    def map(self) -> JsonObject:
         """The map of the model, see `inspection.model_map`."""
         return model_map(self.model, self._pair)
 
     @_without_heads
-    def inside(self, side: str, layer: int, place: int) -> dict[str, Any]:
+    def inside(self, side: str, layer: int, place: int) -> JsonObject:
         """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
         document = inside(self.model, self._pair, side, layer, place)
         own, end = self.tokenizers.target, self.model.end_id
@@ -264,7 +268,7 @@ class Explanation:
         }
 
     @_without_heads
-    def distribution(self, row: int) -> dict[str, Any]:
+    def distribution(self, row: int) -> JsonObject:
         """The log-probabilities of all tokens at a target position."""
         with eval_mode(self.model) as device:
             features = self.model(self._pair.to(device))[0]
@@ -273,7 +277,7 @@ class Explanation:
             return packed(self.model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
 
     @_without_heads
-    def similar(self, layer: int, word: int, lines: Sequence[str]) -> list[dict[str, Any]]:
+    def similar(self, layer: int, word: int, lines: Sequence[str]) -> list[JsonObject]:
         """The words of these lines that are most similar to a source word, see `inspection.similar`."""
         plain = replace(self.question, target=None, prefix=(), forced="")
         texts = [line for line in dict.fromkeys(map(str.strip, lines)) if line not in ("", self.question.text.strip())]
@@ -288,7 +292,7 @@ class Explanation:
         return self.model.batch([self.source], [self.target])
 
 
-def explain(translator: Translator, question: Question, *, every_head: bool = False) -> dict[str, Any]:
+def explain(translator: Translator, question: Question, *, every_head: bool = False) -> JsonObject:
     """The page's document of a translation, see `Explanation.document`."""
     return Explanation(translator, question).document(every_head=every_head)
 
@@ -302,8 +306,7 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """(rows, columns): each row as shares, the mean over the layers; zero where a layer contributes nothing."""
     sums = layers.sum(axis=-1, keepdims=True)
-    shares: npt.NDArray[np.float32] = np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
-    return shares
+    return np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
 
 
 def _forced(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -11,7 +11,7 @@ from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.look_up import decoding_steps
 from limelight.inspection.model_map import model_map
-from limelight.inspection.page_data import packed, page_document
+from limelight.inspection.page_data import JsonObject, packed, page_document
 from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain import MAX_TOKENS
 from limelight.pipelines.generator import Generated, TextGenerator
@@ -20,7 +20,7 @@ from limelight.tokens.text import encode_text
 GUESSES = 8
 
 
-def explain_written(generator: TextGenerator, generated: Generated, name: str = "") -> dict[str, Any]:
+def explain_written(generator: TextGenerator, generated: Generated, name: str = "") -> JsonObject:
     """The page's document of a prompt and its continuation, with `steps` and `written`.
 
     The weights are `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
@@ -40,23 +40,23 @@ def explain_written(generator: TextGenerator, generated: Generated, name: str = 
     return document
 
 
-def explain_filled(filler: MaskFiller, text: str, name: str = "") -> dict[str, Any]:
+def explain_filled(filler: MaskFiller, text: str, name: str = "") -> JsonObject:
     """The page's document of a text with masks, with `filled`: the completed text, and the predictions for each mask.
 
     The weights are `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
     text that is too long.
     """
     document = page_document(replace(text_attention(filler, text), model=name))
-    batch = label_batch([begun(filler.tokenizer.encode(text))], [0], padding=filler.tokenizer.padding)
-    document["map"] = model_map(filler.model, batch)
-    if filler.mask in filler.tokenizer.encode(text):
+    ids = filler.tokenizer.encode(text)
+    document["map"] = model_map(filler.model, label_batch([begun(ids)], [0], padding=filler.tokenizer.padding))
+    if filler.mask in ids:
         filled = filler.fill(text, top=GUESSES)
         masks = [[{"text": guess.text, "probability": guess.probability} for guess in mask] for mask in filled.masks]
         document["filled"] = {"text": filled.text, "masks": masks}
     return document
 
 
-def text_head(pipeline: TextGenerator | MaskFiller, text: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def text_head(pipeline: TextGenerator | MaskFiller, text: str, options: Mapping[str, Any]) -> JsonObject:
     """The weights of one head (`kind`, `layer`, `head`) in float32."""
     seen = text_attention(pipeline, text)
     return packed(seen.average(options["kind"], layer=options["layer"], heads=options["head"]))

@@ -76,10 +76,6 @@ class Writer:
         return text
 
 
-BATCH_TOKENS = 16384
-"""Maximum tokens of prompts in a batch."""
-
-
 @dataclass(frozen=True, slots=True)
 class Generated:
     """A generated text."""
@@ -194,7 +190,7 @@ class TextGenerator:
         return text_map(self.model, tokenizer, encode_text(tokenizer, text))
 
     def _write(self, drafts: Sequence["_Draft"], settings: SearchSettings) -> Iterator[Growth]:
-        engine = Engine(self.searched, batch_tokens=BATCH_TOKENS)
+        engine = Engine(self.searched)
         writing = {engine.submit(draft.request(settings)): draft for draft in drafts}
         while writing:
             # Only during a step: callers must not run inside the context.

@@ -87,7 +87,7 @@ def load_translator(
     device does not support, and for a shortlist that is missing, damaged, or combined with an ensemble.
     """
     options = {"precision": precision, "shortlist": shortlist or None, "threads": threads}
-    return cast(Translator, _loaded(paths, device, TRANSLATE, **options))
+    return _loaded(paths, device, TRANSLATE, **options)
 
 
 def load_generator(
@@ -98,17 +98,17 @@ def load_generator(
     `device` and `precision` as for `load_translator`. Raises `UserError` for a folder without a model, or with a model
     of another family; the message names the command for it.
     """
-    return cast("TextGenerator", _loaded(path, device, GENERATE, precision=precision))
+    return _loaded(path, device, GENERATE, precision=precision)
 
 
 def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
     """Load a masked model; `device` and errors as for `load_generator`."""
-    return cast("MaskFiller", _loaded(path, device, FILL))
+    return _loaded(path, device, FILL)
 
 
 def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
     """Load a classifier; `device` and errors as for `load_generator`."""
-    return cast("Classifier", _loaded(path, device, CLASSIFY))
+    return _loaded(path, device, CLASSIFY)
 
 
 def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None, **options: Any) -> Any:
@@ -164,11 +164,9 @@ def make_translator(
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
         translator.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
     with _optional("words are aligned with the mean of all heads"):
-        translator.alignment_heads = stored_heads(first.folder / ALIGNMENT, cast(Seq2Seq, first.rows))
+        translator.alignment_heads = stored_heads(first.folder / ALIGNMENT, first.rows)
     with _optional("the page shows no roles over a corpus"):
-        translator.head_roles = read_table(
-            first.folder / ROLES, Roles, counts=head_counts(cast(Seq2Seq, first.rows)), known=TEXTS
-        )
+        translator.head_roles = read_table(first.folder / ROLES, Roles, counts=head_counts(first.rows), known=TEXTS)
     return translator
 
 

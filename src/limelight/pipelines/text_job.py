@@ -101,7 +101,8 @@ class _Work:
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
         self._memory = memory.of(*names_of(self._direction)) if memory is not None else None
-        match = self._memory.find(text.text) if self._memory and text.text.strip() else None
+        has_terms = options.glossary is not None and bool(options.glossary.find(text.text))
+        match = self._memory.find(text.text) if self._memory and text.text.strip() and not has_terms else None
         if same is not None:
             self.result = same
         elif match is not None:
@@ -156,14 +157,17 @@ class _Work:
         if source is None:
             return ()
         if not (text.prefix or source.numbers):
-            if self._memory is not None and (match := self._memory.find(source.text)):
+            if self._memory is not None and not source.terms and (match := self._memory.find(source.text)):
                 return (reused(source.text, match, direction),)
             if term := whole_term(source.sent, source.terms):
                 return (unsearched(source.text, term, direction),)
         sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         number = (text.number, position) if position else (text.number,)
-        tags = codec.tags_of(options, names_of(direction)[1])
+        tags, code = codec.tags_of(options, names_of(direction)[1]), text.text[: text.text.find("<<") + 2]
+        # `>>fra<<` before a text names the target language of all its sentences
+        if position and code.startswith(">>") and code in getattr(codec.tokenizers.source, "reserved", ()):
+            tags = (code, *tags)
         part = Part(sent, direction, text.prefix, number, marked, tags)
         return (yield from Sentence(codec, source, part, options).translations())
 
@@ -182,14 +186,15 @@ class _Work:
             return "", []
         coming = iter(texts)
         text, failed = plan.join([next(coming) if translations else None for translations in sentences])
-        return escaped(text, self._quotes) if self._quotes else text, failed
+        return escaped(text, self._quotes), failed
 
     def beginning(self, sentences: Sequence[Translations]) -> str:
         """The text as far as these sentences."""
         if self._plan is None:
             return self.result.text
         texts = [translations[0].text if translations else None for translations in sentences]
-        return self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0].partition(UNFINISHED)[0]
+        text = self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0]
+        return escaped(text.partition(UNFINISHED)[0], self._quotes)
 
     def sentences(self, sentences: Sequence[Translations]) -> list[Translation]:
         """The translations of several sentences, with their spans in place of the placeholders; none of one."""

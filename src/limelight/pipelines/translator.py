@@ -215,7 +215,7 @@ class Translator(Codec):
         tokenizers = self.tokenizers_of(part.direction)
         ids: Sequence[int] = (*part.request.prefix, *tokenizers.target.encode(target or ""))
         if target is None:
-            ids = self.decode([part.request])[0][0].ids
+            ids = self.ranked(part.request, self.decode([part.request])[0])[0].ids
         seen = attention_map(self.model, tokenizers, text, ids, source_ids=part.request.source[:-1])
         return replace(seen, model=self.name)
 

@@ -14,6 +14,7 @@ from unicodedata import category
 
 from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
+from limelight.formats.opening import require_lasting
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import find_overlap, fold
 from limelight.preparation.read import pairs_of, silently
@@ -45,6 +46,7 @@ class Stretches(NamedTuple):
 def stretches_of(corpus: Corpus, on_bad_line: Callable[[BadLine], None]) -> Stretches:
     """What is wrong with stretches of a corpus, `WINDOW` pairs at a time; lines that cannot be read, and segments that
     are not used, go to `on_bad_line`."""
+    require_lasting(corpus.files)
     pairs = pairs_of(corpus, on_bad_line, on_bad_line)
     misaligned, lines, measured, total = set[int](), list[str](), "", 0
     languages = known_languages(corpus)
@@ -90,7 +92,7 @@ def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int
     return "" if len(seen) > count else "near_duplicate"
 
 
-def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus] = ()) -> tuple[list[str], bool]:
+def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus]) -> tuple[list[str], bool]:
     """Examine training text, and whether it has pairs of the test text: lines for display, and whether there are faults
     to be removed. Raises `UserError` for text that cannot be read at all."""
     lines, bad, checked = list[str](), dict[str, list[BadLine]](), list[tuple[Corpus, Stretches]]()

@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from limelight.batching.store import TokenStore
-from limelight.config import Corpus, DataConfig, Direction, RunConfig, load_config, trained_directions
+from limelight.config import UNNAMED, Corpus, DataConfig, Direction, RunConfig, load_config, trained_directions
 from limelight.errors import UserError, shown
 from limelight.files import whole_folder
 from limelight.formats import read_pairs
@@ -146,7 +146,7 @@ def _choose(pairs: Iterable[Pair], count: int, seed: int, direction: Direction) 
             used |= texts
     available = min(*map(len, by_role.values()), int(MAX_SHARE * total / len(ROLES)))
     if available < count:
-        named = "" if direction == Direction("source", "target") else f" of {direction}"
+        named = "" if direction == UNNAMED else f" of {direction}"
         raise UserError(
             f"--hold-out {count}: the training text{named} has {total:,} pairs, of which at most {available:,} can be "
             "held out for validation and as many for tests; give a smaller number"

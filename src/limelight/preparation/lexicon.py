@@ -25,6 +25,7 @@ import numpy.typing as npt
 from limelight.formats.lines import chunks
 
 Ids = npt.NDArray[np.integer]
+Numbers = npt.NDArray[np.float64]
 Item = TypeVar("Item")
 
 MAX_PAIRS = 200_000
@@ -60,7 +61,7 @@ class Lexicon(NamedTuple):
 
     keys: Ids
     """`source * classes + target`, in ascending order."""
-    probabilities: npt.NDArray[np.float64]
+    probabilities: Numbers
     counts: Ids
     """The number of co-occurrences."""
     nothing: int
@@ -68,7 +69,7 @@ class Lexicon(NamedTuple):
     classes: int
     """Upper bound of all target ids, exclusive."""
 
-    def of(self, keys: Ids) -> npt.NDArray[np.float64]:
+    def of(self, keys: Ids) -> Numbers:
         """The probabilities of keys; 0 for tokens that do not co-occur."""
         if not len(self.keys):
             return np.zeros(len(keys))
@@ -214,7 +215,7 @@ def _counted(lengths: Ids) -> Ids:
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _shares(block: Meetings, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _shares(block: Meetings, probabilities: Numbers) -> Numbers:
     """For each entry of the table, the sum of its source's shares in its target over the co-occurrences of a block,
     whose keys are entries."""
     shares = probabilities[block.keys] * block.preferences

@@ -24,6 +24,7 @@ from limelight.config import (
     Direction,
     RunConfig,
     directions_of,
+    fitting_directions,
     has_tags,
     load_config,
     trained_directions,
@@ -87,8 +88,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         return config
     new = new_corpora(data)
     changed: dict[str, object] = {}
-    if (run / CONFIG).exists():
-        begun = load_config(run / CONFIG)
+    if (run / CONFIG).exists() and (begun := load_config(run / CONFIG)).begin_with == config.begin_with:
         stored = begun.data
         replayed = tuple(corpus for corpus in stored.train if corpus.tag == REPLAY)
         changed = {"train": new + replayed, "replay": stored.replay and data.replay}
@@ -139,9 +139,9 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
         if config.data.replay and config.begin_with:
             say(
                 f"warning: {config.begin_with} keeps nothing of the text that it was trained on, so what it forgets is "
-                "not measured, and at most a quarter of what is trained is kept. --general FILE names general text, "
-                "such as everyday sentences, in the same languages; `limelight train --set data.replay=0` keeps all "
-                "that is trained"
+                "not measured, and at most a quarter of what is trained is kept, unless a language is new. --general "
+                "FILE names general text, such as everyday sentences, in the same languages; `limelight train --set "
+                "data.replay=0` keeps all that is trained"
             )
         return
     general = _general_text(config, sum(1 for _ in cleaned(config.data, new)))
@@ -187,7 +187,7 @@ def _continues(config: RunConfig) -> bool:
 
 def _is_only(direction: Direction, directions: tuple[Direction, ...]) -> bool:
     """Whether a direction is the only one of a model, as far as both are named."""
-    return direction == UNNAMED or directions in ((), (UNNAMED,), (direction,))
+    return direction == UNNAMED or directions in ((), (UNNAMED,)) or bool(fitting_directions(directions, *direction))
 
 
 def _name(role: str, direction: Direction) -> str:

@@ -3,7 +3,7 @@
 A sentence's shortlist holds what Model 1 (`lexicon.py`) finds for its tokens, the tokens themselves where the target
 vocabulary has them too (names, numbers, bytes, placeholders), and the most frequent target tokens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
 from limelight.files import remove, write_whole, writing
 from limelight.preparation.align import sample_pairs
-from limelight.preparation.kept import DATA, is_resumed, keeps
+from limelight.preparation.kept import DATA, Say, is_resumed, keeps
 from limelight.preparation.lexicon import (
     MAX_PAIRS,
     Pieces,
@@ -31,7 +31,7 @@ from limelight.text.pair import Sides
 from limelight.tokens import END, Tokenizers, load_tokenizers
 
 
-def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, say: Callable[[str], None]) -> None:
+def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, say: Say) -> None:
     """Learn the detector of a run with several source languages before it begins. A run that begins with a model takes
     the detector of that model, which learned from more text, if it knows all languages."""
     path, directions = run / DATA / DETECTOR, directions_of(config.data)
@@ -75,7 +75,7 @@ CANDIDATES, FREQUENT = 128, 500
 """For each source token, itself included; and for all sentences."""
 
 
-def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Callable[[str], None]) -> Path:
+def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Say) -> Path:
     """Learn the shortlist of a run or model folder and write it there; returns the file.
 
     Args:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.formats.lines import chunks
-from limelight.preparation.lexicon import Ids, Lexicon, Pieces, learn_lexicon, meet, spread, word_ids
+from limelight.preparation.lexicon import Ids, Lexicon, Numbers, Pieces, learn_lexicon, meet, spread, word_ids
 from limelight.text.judge import contradiction, likely_language
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
@@ -51,7 +51,6 @@ MIN_DECIDED = 0.5
 MAX_WRONG = 0.5
 """Training on a file of which more than this share is wrong is refused."""
 
-Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
 
@@ -80,7 +79,7 @@ def _cut(pair: Pair) -> Pair:
     return Pair(pair.source[:MAX_CHARACTERS], pair.target[:MAX_CHARACTERS], pair.file, pair.line)
 
 
-def check_sides(sample: Sequence[Pair], name: str, source: str = "", target: str = "") -> SideCheck:
+def check_sides(sample: Sequence[Pair], name: str, source: str, target: str) -> SideCheck:
     """Check a sample of a corpus; `source` and `target` are the declared languages, empty if they are not known."""
     if not sample:
         return SideCheck([], [])

@@ -34,7 +34,6 @@ from limelight.serving.logs import Log
 from limelight.serving.stored import read_terms
 from limelight.text.glossary import Glossary, Term
 from limelight.text.judge import foreign_evidence
-from limelight.tokens.marked import knows_marks
 
 MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
@@ -185,13 +184,11 @@ class TranslationLane(Engine):
             texts.append(Text(text, number, prefix, tuple(map(tuple, coded)), units))
             number += 1 if units is None else len(units)
         if tags is not None or codes:
-            options.setdefault(
-                "protect", knows_marks(translator.tokenizers.source) and knows_marks(translator.tokenizers.target)
-            )
-        if (sampling := options.pop("sampling", None)) is not None:
-            options["sampling"] = Sampling(**sampling)
+            options.setdefault("protect", translator.knows_marks)
+        if "sampling" in options:
+            options["sampling"] = Sampling(**options["sampling"])
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
-        options["memory"] = None if options["glossary"] is not None else self._memory_of(memories)
+        options["memory"] = self._memory_of(memories)
         return list(translator.jobs(texts, translator.options(**options)))
 
     def _ended(self, ended: Ended) -> None:
@@ -248,11 +245,11 @@ class TranslationLane(Engine):
     def _detected(self, text: str) -> dict[str, float]:
         """How likely each language is, the likeliest first: the languages of the model, and one that it does not know
         if the text is clearly in that."""
-        directions = self._translator.directions
-        known = dict.fromkeys(sorted({direction.source for direction in directions}), 1.0)
+        sources = sorted({direction.source for direction in self._translator.directions})
+        known = dict.fromkeys(sources, 1.0)
         if (detector := self._translator.detector) is not None:
             known = detector.probabilities(text)
-        foreign, sure = foreign_evidence(text, {*known, *(direction.source for direction in directions)})
+        foreign, sure = foreign_evidence(text, {*known, *sources})
         found = {foreign: sure} if foreign else {}
         return found | {code: likely * (1 - sure) for code, likely in known.items()}
 

@@ -238,8 +238,8 @@ async def drain(service: Service, server: uvicorn.Server, seconds: float) -> Non
     server.should_exit = True
 
 
-def end_engines(service: Service, seconds: float = 5.0) -> None:
-    """Wait until all engines have ended, by force after `seconds`."""
+def end_engines(service: Service) -> None:
+    """Wait until all engines have ended, by force after five seconds each."""
     links = [link for model in service.catalog.models for link in model.pool.close()]
     for link in links:
-        link.join(seconds)
+        link.join(5.0)

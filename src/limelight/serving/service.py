@@ -62,8 +62,8 @@ class Ask:
 
     def engine_options(self) -> dict[str, Any]:
         """The options of the task. A target language such as `de@formal` is also a form of address."""
-        own = {name: getattr(self, name) for name in ("lines", "tags", "terms", "glossary_file")}
-        options = {name: value for name, value in own.items() if value}
+        names = ("lines", "tags", "terms", "glossary_file")
+        options = {name: value for name in names if (value := getattr(self, name))}
         if form := split_form(self.target)[1]:
             options["formality"] = f"prefer_{form}"
         return options | {name: value for name, value in self.options.items() if value is not None}

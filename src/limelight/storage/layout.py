@@ -107,7 +107,7 @@ def find_snapshots(run: Path) -> dict[int, Path]:
     return dict(sorted(snapshots.items()))
 
 
-def model_sums(folders: Sequence[str], *, shortlist: bool = False) -> dict[str, dict[str, str]]:
+def model_sums(folders: Sequence[str], *, shortlist: bool) -> dict[str, dict[str, str]]:
     """The SHA-256 of every file of each run or model folder that affects translations: weights, configuration,
     tokenizers, language detector, confidence, and the shortlist if it is used."""
     from limelight.tokens import tokenizer_files  # imported here, as the names of models are needed without it

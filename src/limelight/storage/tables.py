@@ -35,6 +35,7 @@ MAX_BYTES = 1_000_000
 MAX_WEIGHT = 1e6
 Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT)]
 Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[StrictInt, Field(ge=0)]
 
 
 class Table(BaseModel):
@@ -135,8 +136,8 @@ class Confidence(Table):
 class AlignmentHead:
     """A head from which words are aligned, and the step at which its weights are taken."""
 
-    layer: Annotated[StrictInt, Field(ge=0)]
-    head: Annotated[StrictInt, Field(ge=0)]
+    layer: Count
+    head: Count
     reads: StrictBool
     """Whether its weights are taken at the step that reads a token (see `inspection.word_alignment`)."""
 
@@ -170,7 +171,7 @@ class Role:
 class Roles(Table):
     """The roles of the heads of a model."""
 
-    sentences: Annotated[StrictInt, Field(ge=0)]
+    sentences: Count
     """Sentences over which they were measured."""
     attentions: dict[str, list[Role]]
     """By the name of their attention (`decoder.0.cross`), one for each head."""

@@ -38,7 +38,7 @@ from limelight.text.words import replaced, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
-INVENTED = 0.25
+INVENTED = 0.5
 """Share of invented names where there are lists: a model should copy any name."""
 
 
@@ -73,9 +73,6 @@ ALIGNED = (*MARKING, "emphasis")
 
 TAGGING = ("formality", "figures")
 """Augmentations that add tags or placeholders without alignments."""
-
-LATER = (*ALIGNED, "decimals", "signs", "spaces", "figures", "formality")
-"""Augmentations that draw no random number at a rate of 0, so that runs without them keep their sequence of draws."""
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
@@ -126,9 +123,10 @@ def augment(
     joinable = list(zip(languages, tags or [None] * len(pairs), strict=True))
 
     def drawn(name: str) -> bool:
-        """Whether an augmentation is tried."""
+        """Whether an augmentation is tried. Without a rate it draws nothing, so that runs without a new augmentation
+        keep their sequence of draws."""
         rate = rates.get(name, 0.0)
-        return (rate > 0 or name not in LATER) and random.random() < rate
+        return rate > 0 and random.random() < rate
 
     def augmented(row: int) -> Augmented:
         parts = [row]
@@ -165,20 +163,23 @@ def _followed(text: str, sentence: str) -> str:
 
 def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:
     """Replace each capitalized word that occurs once on each side by another name: of the same list if it is in one,
-    otherwise of any list, and sometimes an invented one."""
+    otherwise of any list; or by an invented one, which no list has."""
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
         if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
-            name = _name_like(word, lists, random)
+            name = _name_like(word, pair, lists, random)
             pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
 
 
-def _name_like(word: str, lists: Sequence[Sequence[str]], random: Random) -> str:
-    if not lists or random.random() < INVENTED:
-        return invented_name(random)
-    same = [names for names in lists if word in names]
-    return random.choice(random.choice(same or lists))
+def _name_like(word: str, pair: Sides, lists: Sequence[Sequence[str]], random: Random) -> str:
+    """A name of the same list, or up to two invented ones."""
+    if lists and random.random() >= INVENTED:
+        same = [names for names in lists if word in names]
+        return random.choice(random.choice(same or lists))
+    listed = [random.choice(names) for names in lists]
+    words = _NAME.findall(" ".join([*pair, *listed]))
+    return " ".join(invented_name(words, random) for _ in range(random.choice((1, 1, 2))))
 
 
 def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:

@@ -39,10 +39,13 @@ MIN_LOOP_CHARACTERS = 12
 _PRIVATE = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 """Characters that stand for tags and variables; none is in an address."""
 _GLUED = rf"{UNSPACED}\uac00-\ud7a3"
-_IN_ADDRESS = rf"(?:(?!(?<=[A-Za-z\d])[{_GLUED}])[^\s<>\"“”«»\[\]{_PRIVATE}、。「」！-～]|\[\w*\])"
+_IN_ADDRESS = (
+    rf"(?:(?!(?<=[A-Za-z\d])[{_GLUED}])[^\s<>()\"“”«»\[\]{_PRIVATE}、。「」！-～]|\[\w*\]"
+    rf"|\([^\s<>()\[\]{_PRIVATE}{_GLUED}]*\))"
+)
 """Brackets are in an address only in pairs, as in `a[1]`: `[url=https://x.org]here[/url]` is markup. After a Latin
 letter or digit, a letter of a script that is written without spaces, or of Korean, belongs to the text."""
-_END = rf"(?<=[\w{COMBINING}/#&=%+~*$}}-])"
+_END = rf"(?<=[\w{COMBINING}/#&=%+~*$)}}-])"
 _IN_NAME = rf"[^\W{_GLUED}]"
 ADDRESS = re.compile(
     rf"(?:(?i:https?://|ftp://|www\.)){_IN_ADDRESS}+{_END}"

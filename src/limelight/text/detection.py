@@ -152,5 +152,4 @@ def _part(text: str, count: int, random: Random) -> str:
 
 def _softmax(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     raised = np.exp(sums - sums.max(axis=-1, keepdims=True))
-    shares: npt.NDArray[np.float64] = raised / raised.sum(axis=-1, keepdims=True)
-    return shares
+    return raised / raised.sum(axis=-1, keepdims=True)

@@ -16,10 +16,10 @@ _PARTS = {name: parts.split() for name, parts in read_table("invented.txt")}
 _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
 
 
-def invented_name(random: Random) -> str:
-    """A capitalized random word of one to three syllables."""
-    syllables = (random.choice(_PARTS["onsets"]) + random.choice(_PARTS["vowels"]) for _ in range(random.randint(1, 3)))
-    return ("".join(syllables) + random.choice(["", "", "", *_PARTS["codas"]])).capitalize()
+def invented_name(words: Sequence[str], random: Random) -> str:
+    """The beginning of a word and the end of another, capitalized: a name in their script, which no list has."""
+    first, last = random.choice(words), random.choice(words)
+    return (first[: random.randint(2, 5)] + last[-random.randint(2, 6) :]).capitalize()
 
 
 def invented_number(random: Random) -> int:
@@ -81,13 +81,13 @@ def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
 
 def invented_sign(random: Random) -> str:
     """A sign, a variable, a tag, a path or another piece of code."""
-    kind, name = random.randrange(6), _lower(random)
+    kind, name = random.randrange(6), _syllables(random)
     if kind < 3:
         return "".join(random.choices(SIGNS, k=random.choice((1, 1, 2))))
     if kind == 3:
         return random.choice(_PARTS["variables"]).replace("x", name)
     if kind == 4:
-        return f"{name} {random.choice('&+/=<>|×→–')} {_lower(random)}"
+        return f"{name} {random.choice('&+/=<>|×→–')} {_syllables(random)}"
     return random.choice(("/", "\\", "C:\\", "~/", "./", "#", "@", "--")) + name
 
 
@@ -102,26 +102,28 @@ def invented_insert(random: Random) -> str:
     return random.choice(_KINDS)(random)
 
 
-def _lower(random: Random) -> str:
-    return invented_name(random).lower()
+def _syllables(random: Random) -> str:
+    """A random word of one to three syllables."""
+    parts = (random.choice(_PARTS["onsets"]) + random.choice(_PARTS["vowels"]) for _ in range(random.randint(1, 3)))
+    return "".join(parts) + random.choice(["", "", "", *_PARTS["codas"]])
 
 
 def _domain(random: Random) -> str:
-    middle = random.choice(("", "-", ".")).join(_lower(random) for _ in range(random.randint(1, 2)))
+    middle = random.choice(("", "-", ".")).join(_syllables(random) for _ in range(random.randint(1, 2)))
     return f"{middle}.{random.choice(_PARTS['domains'])}"
 
 
 def _url(random: Random) -> str:
     start = random.choice(("https://", "https://", "https://www.", "http://", "www."))
-    path = "".join(f"/{_lower(random)}" for _ in range(random.randrange(4)))
-    end = random.choice(("", "", "/", ".html", ".pdf", f"?{_lower(random)}={random.randrange(1000)}"))
+    path = "".join(f"/{_syllables(random)}" for _ in range(random.randrange(4)))
+    end = random.choice(("", "", "/", ".html", ".pdf", f"?{_syllables(random)}={random.randrange(1000)}"))
     port = random.choice(("", "", "", "", f":{random.randrange(1024, 9999)}"))
     return f"{start}{_domain(random)}{port}{path}{end if path else ''}"
 
 
 def _email(random: Random) -> str:
     number = random.choice(("", "", str(random.randrange(100))))
-    name = random.choice((".", "_", "-", "", "+")).join(_lower(random) for _ in range(random.randint(1, 2)))
+    name = random.choice((".", "_", "-", "", "+")).join(_syllables(random) for _ in range(random.randint(1, 2)))
     return f"{name}{number}@{_domain(random)}"
 
 

@@ -56,9 +56,7 @@ def find_signs(text: str) -> Iterator[tuple[int, int]]:
             yield begin, begin + len(token)
 
 
-def find_unheld(
-    text: str, is_held: Callable[[str], bool], languages: tuple[str, str] = ("", "")
-) -> list[tuple[int, int]]:
+def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> list[tuple[int, int]]:
     """The parts of a text that a translation cannot write: symbols that the vocabulary does not hold, with the marks
     that follow them, and words with a letter that it does not hold or that neither language has. Adjacent ones are one
     part.

@@ -140,7 +140,7 @@ def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=16)
-def find_numbers(text: str, language: str = "") -> tuple[Number, ...]:
+def find_numbers(text: str, language: str) -> tuple[Number, ...]:
     """The numbers of a text in order, as its language means them. The first to begin takes precedence, then the
     longest: a date with the name of a month before its day."""
     if not _MAY_BE_NUMBER.search(text):
@@ -228,6 +228,7 @@ def carried_numbers(text: str, source: str, target: str, *, every: bool = False)
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after, new = text[number.end : number.end + 1], localized(number, source, target)
+        new = re.sub(r"\d", lambda digit: str(int(digit[0])), new)
         is_unknown = number.kind == "named date" and normal_code(target) not in _dates()
         if number.kind == "plain":
             # A unit in another script, and what is written without a space, are the model's.
@@ -258,7 +259,6 @@ def localized(number: Number, source: str, target: str) -> str:
         bare = re.sub(r"\D", "", whole) or "0"
         grouped = f"{int(bare):,}".replace(",", new.group) if bare != whole and whole else bare
         digits = grouped + new.decimal * bool(point) + decimals
-    digits = re.sub(r"\d", lambda digit: str(int(digit[0])), digits)
     currency = parts["currency"]
     if not currency and re.fullmatch(f"[{_CURRENCY}]", unit.strip(SPACES)):
         currency, unit = unit.strip(SPACES), ""
@@ -276,7 +276,7 @@ def _date_in(date: str, old: Dates | None, new: Dates | None) -> str:
     return form.format(day=match["day"], month=new.months[old.month(match["month"]) - 1], year=match["year"])
 
 
-def compare_numbers(source: str, output: str, languages: tuple[str, str] = ("", "")) -> Changes:
+def compare_numbers(source: str, output: str, languages: tuple[str, str]) -> Changes:
     """The numbers that an output lost and added, by value and as often as they occur.
 
     The parts of a time, date or code may be numbers of their own on the other side, where a month may be a word. A

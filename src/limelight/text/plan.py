@@ -55,7 +55,7 @@ class MarkedSentence(NamedTuple):
     @property
     def has_words(self) -> bool:
         """Whether there is anything to translate."""
-        return any(character.isalpha() for character in without_marks(self.text))
+        return any(map(str.isalpha, without_marks(self.text)))
 
 
 class Plan(NamedTuple):
@@ -97,7 +97,7 @@ class Plan(NamedTuple):
 
 def plan_text(
     text: str,
-    protectors: Sequence[Protector] = (),
+    protectors: Sequence[Protector],
     language: str = "en",
     glossary: Glossary | None = None,
     *,

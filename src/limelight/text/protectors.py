@@ -15,7 +15,7 @@ from typing import Any, cast, get_args
 from limelight.errors import UserError
 from limelight.text.checks import ADDRESS
 from limelight.text.kept_signs import find_signs, find_unheld
-from limelight.text.marking import CODES, FIRST_CODE, MARK, Found, Protector, Role
+from limelight.text.marking import CODES, MARK, Found, Protector, Role, mark_number
 from limelight.text.numbers import carried_numbers
 
 Find = Callable[[str], Iterable[Found]]
@@ -316,7 +316,7 @@ def codes(kinds: Sequence[tuple[Role, str]]) -> Protector:
 
     def find(text: str) -> Iterator[Found]:
         for match in CODES.finditer(text):
-            number = ord(match[0]) - FIRST_CODE
+            number = mark_number(match[0])
             if number < len(kinds):
                 yield Found(*match.span(), *kinds[number])
 

@@ -76,10 +76,9 @@ class ListedTokenizer(FileTokenizer):
     def _split(self, text: str) -> list[str]:
         """The tokens of a text, with the language code, if any, first."""
         text = normalize(text)
-        pieces = []
-        if text.startswith(">>") and "<<" in text:
-            code, text = text[: text.index("<<") + 2], text[text.index("<<") + 2 :]
-            pieces.append(code)
+        pieces, code = list[str](), text[: text.find("<<") + 2]
+        if code.startswith(">>") and code in self._ids:
+            pieces, text = [code], text[len(code) :]
         return pieces + self._processor.encode(text, out_type=str)
 
     def decode(self, ids: Sequence[int]) -> str:

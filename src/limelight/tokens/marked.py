@@ -88,7 +88,7 @@ def encode_marked_batch(
 
 
 def encode_mixed(
-    tokenizer: Tokenizer, texts: Sequence[str], marked: Sequence[bool], *, amount: float = 0.0, seed: int = 0
+    tokenizer: Tokenizer, texts: Sequence[str], marked: Sequence[bool], *, amount: float, seed: int
 ) -> list[list[int]]:
     """The ids of texts, of which some are `marked`; in the others, marks are ordinary text."""
     plain = [text for text, is_marked in zip(texts, marked, strict=True) if not is_marked]

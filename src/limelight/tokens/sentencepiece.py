@@ -82,9 +82,9 @@ class SentencePieceTokenizer(FileTokenizer):
         self._processor = processor
         super().__init__(kind, model, pieces, reserved)
         self._begins = [piece.startswith(SPACE) for piece in self._pieces]
-        fixed = [is_alone or number == UNKNOWN for number, is_alone in enumerate(self._alone)]
-        for number in range(count):
-            fixed[number] |= processor.is_byte(number)
+        fixed = [
+            is_alone or number == UNKNOWN or processor.is_byte(number) for number, is_alone in enumerate(self._alone)
+        ]
         self._dropout = BpeDropout(self._pieces, fixed)
 
     def encode(self, text: str) -> list[int]:

@@ -43,7 +43,7 @@ def suggest_vocabulary_size(sentences: int, alphabet: int = 0) -> int:
     return min(min(max(round(wanted / 8) * 8, MIN_SIZE), MAX_SIZE) + math.ceil(beyond / 8) * 8, MAX_SIZE)
 
 
-def count_alphabet(sentences: Iterable[str], coverage: float = 1.0) -> int:
+def count_alphabet(sentences: Iterable[str], coverage: float) -> int:
     """Number of the most frequent characters that make up a fraction `coverage` of the text."""
     counts = Counter(chain.from_iterable(sentences))
     left = coverage * counts.total()

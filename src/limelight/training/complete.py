@@ -66,7 +66,8 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
         line = f"costs {cost:.2f} BLEU on validation pairs"
         say(f"int8 {line}")
         card = (best / CARD).read_text(encoding="utf-8")
-        write_whole(best / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
+        for folder in (best, run):
+            write_whole(folder / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
 
     for file, least, work, failure in (
         (CONFIDENCE, MIN_PAIRS, fit, "confidence could not be fitted; `limelight calibrate` fits it on other text"),

@@ -12,15 +12,15 @@ matter which process computes a batch.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import cycle
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, distributed
+from torch import distributed, nn
 
 from limelight.batching.stream import Chunk, OneProcess, ahead
 from limelight.errors import RunError
@@ -99,7 +99,7 @@ class Group(OneProcess):
             distributed.broadcast_object_list(outcome, src=0)
         if outcome[1]:
             raise Stopped(outcome[1])
-        return cast(T, outcome[0])
+        return outcome[0]
 
     def exchange(self, own: Iterator[Chunk]) -> Iterator[Chunk]:
         own = own if self.size == 1 else ahead(own)
@@ -115,11 +115,11 @@ class Group(OneProcess):
                 raise PeerEndedError(ENDED)
             yield message[0]
 
-    def equalize(self, tensors: Sequence[Tensor]) -> None:
-        """Broadcast the tensors of the first process, in place: machines may round the first weights differently."""
+    def equalize(self, model: nn.Module) -> None:
+        """Broadcast the weights of the first process, in place: machines may round the first weights differently."""
         if self.size > 1:
             with told():
-                for tensor in tensors:
+                for tensor in model.parameters():
                     distributed.broadcast(tensor.data, src=0)
 
 

@@ -7,6 +7,7 @@ import importlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,8 +72,8 @@ LOGGERS: Registry[Callable[[Path, int], Logger]] = Registry(
     "logger",
     {
         "tensorboard": TensorBoard,
-        "wandb": lambda folder, step: Tracker("wandb", folder, step),
-        "trackio": lambda folder, step: Tracker("trackio", folder, step),
+        "wandb": partial(Tracker, "wandb"),
+        "trackio": partial(Tracker, "trackio"),
     },
 )
 PACKAGES = tuple(LOGGERS.parts)

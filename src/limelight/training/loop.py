@@ -45,8 +45,10 @@ def run_training(run: Run) -> str:
     training, first = run.config.training, run.progress.step
     run.progress.model_score = score_of_best(run.folder)
     run.model.train()
-    if training.compile:
-        _compile(run)
+    if training.compile:  # the passes of the model that computes: the half-precision copy, if there is one
+        computing = run.model if run.half is None else run.half.refreshed()
+        with run.interruptible():
+            run.compiled = compiled_or_none(computing, run.device, run.report.say)
     run.began = time.monotonic() - run.progress.seconds
     try:
         with (
@@ -73,13 +75,6 @@ def run_training(run: Run) -> str:
     run.progress.finished = why_over(run)
     _save(run)
     return run.progress.finished
-
-
-def _compile(run: Run) -> None:
-    """Compile the passes of the model that computes: the half-precision copy, if there is one."""
-    computing = run.model if run.half is None else run.half.refreshed()
-    with run.interruptible():
-        run.compiled = compiled_or_none(computing, run.device, run.report.say)
 
 
 def why_over(run: Run) -> str:
@@ -202,7 +197,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
 
     _settle(run)
     run.progress = run.group.from_first(lead)
-    run.group.equalize(list(run.model.parameters()))  # the average may have replaced them
+    run.group.equalize(run.model)  # the average may have replaced them
 
 
 def _validate(run: Run) -> None:

@@ -147,9 +147,9 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
     share, seen = 0.0 if notes.get("step") == "0" else 1.0, None
     with weights_put_back(run.model):
-        if share and mixes and task.validates and not has_new_tags(run.folder):
+        if share and mixes and not has_new_tags(run.folder):
             with run.interruptible():
-                share, seen = _best_share(run, task, of_parent, trained)
+                share, seen = _best_share(run, task, of_parent, trained) if task.validates else (UNMEASURED, None)
         put_weights(run.model, _mean(of_parent, trained, share) if mixes else trained, where="the mean")
         made_from = notes["made_from"]
         if mixes and share < 1:

@@ -104,7 +104,7 @@ HEAD = "output."
 """Prefix of the weights of a classifier's last layer."""
 
 
-def borrow_weights(model: Model, begin_with: str, say: Say, run: Path = Path()) -> None:
+def borrow_weights(model: Model, begin_with: str, say: Say, run: Path) -> None:
     """Copy the weights of another model, or those that the folder `run` has of it with an extended vocabulary, and
     report which weights are new and which are not used.
 
@@ -212,6 +212,8 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
             f"the model keeps the other directions of {config.begin_with}, which may get worse without training text: "
             f"{', '.join(map(str, kept))} (--train {kept[0]}=FILE trains one further)"
         )
+    if config.data.general and not config.data.replay:
+        yield "warning: --general is not used, for this run replays nothing (data.replay=0)"
     if has_tags(config.data) and not config.data.inherited and read_parent(config.begin_with).learns == "pairs":
         yield (
             f"warning: {config.begin_with} has one direction and was trained without language tags, which this run "

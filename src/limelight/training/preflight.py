@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 
-from limelight.config import RunConfig, TrainingConfig, check_directions
+from limelight.config import RunConfig, TrainingConfig, check_directions, dump_config
 from limelight.errors import UserError
 from limelight.evaluation.metrics import METRICS, bleu_metric
 from limelight.formats.opening import open_text, require_lasting
@@ -37,6 +37,7 @@ def check_run(config: RunConfig, folder: Path) -> None:
     one short text; of each corpus only the first line is read.
     """
     require_one_kind(config)
+    dump_config(config)  # it may be too long
     require_other_files(config)
     if config.learns == "pairs":
         check_directions(config.data)

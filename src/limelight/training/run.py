@@ -86,11 +86,11 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
             "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
             "--max-steps, or text for validation"
         )
-    if config.begin_with and not (folder / CONFIG).exists():
-        require_same_function(config)
     with only_trainer(folder) as locked, settings_put_back():
         stored_progress(folder / CHECKPOINTS)  # another format is refused before any work
         check_resumable(config, folder)
+        if config.begin_with and not (folder / CONFIG).exists():
+            require_same_function(config)
         check_run(config, folder)
         report = Report(folder, config.training, quiet=quiet)
         try:
@@ -140,7 +140,7 @@ def _prepared(config: RunConfig, folder: Path, report: Report, stop: StopRequest
 def _trained(run: Run) -> Progress:
     """Train to the end of the run, and complete its model."""
     config, folder, report = run.config, run.folder, run.report
-    run.group.equalize(list(run.model.parameters()))
+    run.group.equalize(run.model)
     reason = why_over(run)
     if reason and run.progress.finished:
         _complete(run)  # it may have been interrupted

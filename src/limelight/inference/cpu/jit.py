@@ -25,6 +25,7 @@ from limelight.capabilities import has
 
 Numbers = npt.NDArray[np.float32]
 Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.int8]
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -57,8 +58,7 @@ _compile_for_permitted_instructions()
 
 def instruction_set() -> str:
     """The instructions that numba compiles for."""
-    instructions: str = cast(Any, cpu_target.target_context).codegen().magic_tuple()[2]
-    return instructions
+    return cast(Any, cpu_target.target_context).codegen().magic_tuple()[2]
 
 
 def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Callable[Given, Result]:

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from limelight.attention.attend import Attend
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.attention.scores import ScaledDot
-from limelight.inference.cpu.jit import Numbers, compiled
+from limelight.inference.cpu.jit import Bytes, Numbers, compiled
 from limelight.inference.cpu.weights import Norm, Weights, pack, stacked
 from limelight.layers.embedding import (
     LearnedPositions,
@@ -75,7 +74,7 @@ class Side(NamedTuple):
 
     embedding: Numbers
     """(tokens, model); no tokens if there are `rows`."""
-    rows: npt.NDArray[np.int8]
+    rows: Bytes
     """(tokens, model): the embedding as stored in 8 bits; no tokens otherwise."""
     row_scales: Numbers
     """(tokens,)"""
@@ -213,8 +212,7 @@ def _side(stack: Stack, length: int) -> Side:
 def turns_of(rotary: RotaryPositions, length: int) -> Numbers:
     """(length, head_size): the cosines of the angles at each position, then the sines."""
     angles = torch.arange(length)[:, None] * rotary_rates(2 * len(rotary.rates))
-    turns: Numbers = torch.cat([angles.cos(), angles.sin()], dim=1).numpy()
-    return turns
+    return torch.cat([angles.cos(), angles.sin()], dim=1).numpy()
 
 
 def _last_norm(norm: nn.Module | None, size: int) -> Norm:

@@ -207,10 +207,8 @@ class _ByteTile(_Tile):
 
     def _weights(self, block: Value, groups: Value, group: Value, kind: Any, more: int = 0) -> Value:
         """A vector of the weights of a block for a group of inputs, from the byte `more` on."""
-        weights: Value = self.weights.load((block * groups + group) * (LANES * GROUP) + more, kind=kind)
-        return weights
+        return self.weights.load((block * groups + group) * (LANES * GROUP) + more, kind=kind)
 
     def _inputs(self, row: int, groups: Value, group: Value) -> Value:
         """A group of inputs of a row in all lanes."""
-        inputs: Value = self.inputs.load(((self.first + row) * groups + group) * GROUP, kind=ir.IntType(32))
-        return inputs.in_all_lanes()
+        return self.inputs.load(((self.first + row) * groups + group) * GROUP, kind=ir.IntType(32)).in_all_lanes()

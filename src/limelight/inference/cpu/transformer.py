@@ -18,7 +18,7 @@ from limelight.inference.cpu.jit import Integers
 from limelight.inference.cpu.network import Network, with_positions
 from limelight.inference.cpu.search import search_for
 from limelight.inference.cpu.state import FIRST_ROOM, CompiledState, empty_past
-from limelight.inference.cpu.weights import multiply
+from limelight.inference.cpu.weights import product
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.interface import Active, Memory, Path, Query, Seq2Seq
 from limelight.models.transformer.model import Transformer
@@ -82,10 +82,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         return torch.cat(features, dim=1)
 
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
-        rows = features.detach().reshape(-1, features.shape[-1]).contiguous()
-        logits = rows.new_empty(len(rows), self.output_size)
-        multiply(rows.numpy(), self.network.output, logits.numpy())
-        return logits.unflatten(0, features.shape[:-1])
+        return product(features, self.network.output)
 
     def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
         return search_for(queries, self.network, start=self.start_id, end=self.end_id)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from limelight.inference.cpu.jit import Numbers, compiled, compiled_apart
+from limelight.inference.cpu.jit import Bytes, Integers, Numbers, compiled, compiled_apart
 from limelight.inference.cpu.lanes import LANES, apart, maximum
 from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
 from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
@@ -42,7 +42,7 @@ class Weights(NamedTuple):
         rounds: whether activations are rounded to bf16.
     """
 
-    values: npt.NDArray[np.int8]
+    values: Bytes
     scales: Numbers
     sums: Numbers
     numbers: Numbers
@@ -82,7 +82,7 @@ def pack(layers: Sequence[tuple[Tensor, Tensor | None]], precision: str) -> Weig
     return Weights(*packed, len(biases), precision == "bf16")
 
 
-def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) -> Weights:
+def pack_rows(values: Bytes, scales: Numbers, biases: Numbers) -> Weights:
     """Pack int8 weights (out, in), whose rows were divided by `scales`."""
     values, scales = without_overflow(values, scales)
     sums = values.sum(axis=1, dtype=np.int32).astype(np.float32)
@@ -91,7 +91,7 @@ def pack_rows(values: npt.NDArray[np.int8], scales: Numbers, biases: Numbers) ->
     return _packed(values.view(np.int32), scales, sums, biases)
 
 
-def select_outputs(linear: Weights, ids: npt.NDArray[np.int64]) -> Weights:
+def select_outputs(linear: Weights, ids: Integers) -> Weights:
     """The weights in 8 bits restricted to these outputs."""
     groups = linear.values.view(np.int32)  # (blocks, groups, LANES)
     return _packed(groups[ids // LANES, :, ids % LANES], linear.scales[ids], linear.sums[ids], linear.biases[ids])
@@ -117,7 +117,7 @@ def _padded(numbers: Numbers) -> Numbers:
     return np.pad(numbers, (0, -len(numbers) % LANES))
 
 
-def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt.NDArray[np.int8], Numbers]:
+def without_overflow(values: Bytes, scales: Numbers) -> tuple[Bytes, Numbers]:
     """The weights (out, in); outputs whose products could exceed 16 bits have a coarser scale where they are added in
     so many.
 
@@ -132,7 +132,7 @@ def without_overflow(values: npt.NDArray[np.int8], scales: Numbers) -> tuple[npt
 
 
 @compiled
-def _shrink(values: npt.NDArray[np.int8], scales: Numbers) -> None:
+def _shrink(values: Bytes, scales: Numbers) -> None:
     """Round rows with sums that are too large to fewer steps, in place."""
     inputs = values.shape[1]
     for row in range(len(values)):
@@ -171,16 +171,21 @@ class CompiledInt8Linear(nn.Module):
         self.packed = pack([(weight, bias)], "int8")
 
     def forward(self, inputs: Float[Tensor, "... in"]) -> Float[Tensor, "... out"]:
-        rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
-        outputs = rows.new_empty(len(rows), self.packed.outputs)
-        multiply(rows.numpy(), self.packed, outputs.numpy())
-        return outputs.unflatten(0, inputs.shape[:-1])
+        return product(inputs, self.packed)
 
     def some(self, ids: Int[Tensor, " some"]) -> "CompiledInt8Linear":
         """The layer restricted to these outputs."""
         few = copy.copy(self)
         few.packed = select_outputs(self.packed, ids.numpy())
         return few
+
+
+def product(inputs: Float[Tensor, "... in"], linear: Weights) -> Float[Tensor, "... out"]:
+    """x W^T + b."""
+    rows = inputs.detach().reshape(-1, inputs.shape[-1]).float().contiguous()
+    outputs = rows.new_empty(len(rows), linear.outputs)
+    multiply(rows.numpy(), linear, outputs.numpy())
+    return outputs.unflatten(0, inputs.shape[:-1])
 
 
 @compiled_apart

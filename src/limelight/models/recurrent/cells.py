@@ -103,8 +103,7 @@ class CellStack(nn.Module):
         """
         # (batch, 1, hidden) of each layer -> (layers, batch, hidden)
         parts = tuple(torch.cat(part, dim=1).transpose(0, 1).contiguous() for part in zip(*states.layers, strict=True))
-        outputs: Tensor = self.fused(inputs, parts if len(parts) > 1 else parts[0])[0]
-        return outputs
+        return self.fused(inputs, parts if len(parts) > 1 else parts[0])[0]
 
     def step(self, inputs: Float[Tensor, "batch width inputs"], states: Cells) -> Cells:
         """One position: the new states of all layers, the top layer's last."""

@@ -103,13 +103,11 @@ def _attention(config: StackConfig, *, cross: bool = False) -> MultiHeadAttentio
 
 def _feed_forward(config: StackConfig) -> nn.Module:
     make = FEED_FORWARDS.find(config.feed_forward)
-    network: nn.Module = make(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
-    return network
+    return make(config.d_model, config.d_ff, activation=config.activation, dropout=config.dropout)
 
 
 def _norm(config: StackConfig) -> nn.Module:
-    norm: nn.Module = NORMS.find(config.norm_type)(config.d_model)
-    return norm
+    return NORMS.find(config.norm_type)(config.d_model)
 
 
 def _sublayer(config: StackConfig) -> Sublayer:

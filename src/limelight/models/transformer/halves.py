@@ -16,11 +16,10 @@ from torch.nn import functional
 
 from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch
-from limelight.layers.embedding import OutputProjection, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
-from limelight.models.interface import Memory, Model, Seq2Seq
-from limelight.models.transformer.model import Stack, TransformerState
+from limelight.models.interface import Memory, Model
+from limelight.models.transformer.model import Stack, StackDecoder, TransformerState
 from limelight.shapes import Bool, Float, Int
 
 
@@ -32,7 +31,7 @@ class Prompt(Memory):
     source_valid: Bool[Tensor, "batch source"]
 
 
-class DecoderOnly(OutputProjection, Seq2Seq[Prompt, TransformerState]):
+class DecoderOnly(StackDecoder[Prompt]):
     """A causal Transformer: a model of p(text). Its source is the prompt, which may be empty.
 
     There is one vocabulary, and positions count source and target together. The end token, which separates texts, is
@@ -70,15 +69,6 @@ class DecoderOnly(OutputProjection, Seq2Seq[Prompt, TransformerState]):
         layers = tuple(Columns(*(part.clone() for part in layer.parts)) for layer in memory.layers)
         past = Past.begin(layers, prompts, width, longest=memory.source_valid.shape[1])
         return TransformerState(past, prompts.clone())
-
-    def step(
-        self, ids: Int[Tensor, "batch width"], state: TransformerState
-    ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
-        return self.decoder.step(ids, state)
-
-    @property
-    def target_embedding(self) -> TokenEmbedding:
-        return self.decoder.embedding
 
 
 Pooling = Literal["mean", "first"]

@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from limelight.attention.attend import Mask
 from limelight.attention.multi_head import MultiHeadAttention, Rotate
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, SourceView
-from limelight.shapes import Bool, Float, Int
-
-Mask = Bool[Tensor, "..."] | Float[Tensor, "..."]
-"""True where a query may attend; or the same as a bias, see `attend`."""
+from limelight.shapes import Float, Int
 
 
 class Sublayer(nn.Module):

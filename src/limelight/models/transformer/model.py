@@ -8,14 +8,14 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from limelight.attention.attend import as_bias, permit_keys
+from limelight.attention.attend import Mask, as_bias, permit_keys
 from limelight.attention.multi_head import Rotate
 from limelight.batching.batch import Batch
 from limelight.layers.embedding import OutputProjection, RotaryPositions, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, Columns, Past, SourceView
-from limelight.models.interface import Memory, Seq2Seq, State
-from limelight.models.transformer.layers import Layer, Mask, Reading
+from limelight.models.interface import Memory, MemoryT, Seq2Seq, State
+from limelight.models.transformer.layers import Layer, Reading
 from limelight.models.transformer.ssru import SSRULayer, cell_precision
 from limelight.shapes import Bool, Float, Int
 
@@ -139,7 +139,22 @@ class Stack(nn.Module):
         return None if self.rotary is None else partial(self.rotary, positions=positions)
 
 
-class Transformer(OutputProjection, Seq2Seq[TransformerMemory, TransformerState]):
+class StackDecoder(OutputProjection, Seq2Seq[MemoryT, TransformerState]):
+    """A model whose decoder is a stack."""
+
+    decoder: Stack
+
+    def step(
+        self, ids: Int[Tensor, "batch width"], state: TransformerState
+    ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
+        return self.decoder.step(ids, state)
+
+    @property
+    def target_embedding(self) -> TokenEmbedding:
+        return self.decoder.embedding
+
+
+class Transformer(StackDecoder[TransformerMemory]):
     """Encoder and decoder; the output projection may be tied to the target embedding.
 
     Args:
@@ -153,7 +168,7 @@ class Transformer(OutputProjection, Seq2Seq[TransformerMemory, TransformerState]
         decoder: Stack,
         output: nn.Module | None,
         *,
-        output_bias: nn.Parameter | None = None,
+        output_bias: nn.Parameter | None,
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.output, self.output_bias = encoder, decoder, output, output_bias
@@ -171,16 +186,7 @@ class Transformer(OutputProjection, Seq2Seq[TransformerMemory, TransformerState]
         ages = torch.zeros(len(memory.source_valid), dtype=torch.int64, device=memory.source_valid.device)
         return TransformerState(self.decoder.begin(ages, width), ages, kept)
 
-    def step(
-        self, ids: Int[Tensor, "batch width"], state: TransformerState
-    ) -> tuple[Float[Tensor, "batch width features"], TransformerState]:
-        return self.decoder.step(ids, state)
-
     def forward(self, batch: Batch) -> Float[Tensor, "batch target features"]:
         permitted = permit_keys(batch.source_valid)
         memory = self.encoder(batch.source, may_attend=permitted)
         return self.decoder(batch.target_in, causal=True, sources=self.decoder.project_memory(memory, permitted))
-
-    @property
-    def target_embedding(self) -> TokenEmbedding:
-        return self.decoder.embedding

@@ -154,8 +154,9 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
 def _counted(content: bytes) -> tuple[list[Segment], int]:
     """The segments, and the number of their characters; takes seconds for many. Half of a surrogate pair, which a JSON
     or YAML file can have, is not a character."""
-    rows = [(text.encode(errors="replace").decode(), codes) for text, codes in json.loads(content)]
-    segments = [Segment(text, tuple(map(tuple, codes))) for text, codes in rows]
+    segments = [
+        Segment(text.encode(errors="replace").decode(), tuple(map(tuple, codes))) for text, codes in json.loads(content)
+    ]
     return segments, sum(len(CODES.sub("", segment.text)) for segment in segments)
 
 
@@ -197,7 +198,7 @@ async def _translations(
     texts, most = dict[Segment, str](), min(CHARACTERS, service.keys.limit(client.key) or CHARACTERS)
     for chunk in chunks(list(dict.fromkeys(segments)), most):
         await _pay(service, client, sum(len(segment.text) for segment in chunk))
-        options = {**ask.engine_options(), "first": len(texts) + 1}
+        options = {**ask.engine_options(), "detected": not ask.source, "first": len(texts) + 1}
         texts |= zip(chunk, await service.segments(client, way, chunk, options), strict=True)
     return [texts[segment] for segment in segments]
 

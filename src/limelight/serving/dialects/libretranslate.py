@@ -58,7 +58,7 @@ async def translate(call: Call, form: Translate) -> JsonObject:
     for answer in await translated(call, form.ask(as_list(form.q), options=options, tags=tags)):
         shown: JsonObject = {"translatedText": answer.text}
         if form.source == "auto":
-            shown["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 0.0))
+            shown["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 1.0))
         if form.alternatives:
             shown["alternatives"] = [
                 alternative for alternative in dict.fromkeys(answer.alternatives) if alternative != answer.text

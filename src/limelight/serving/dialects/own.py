@@ -115,8 +115,8 @@ class Translate(Tagging, Directed):
         return Ask(self.text, self.target_lang, self.source_lang, self.model, options, lines, tags, terms)
 
 
-OPTIONS = {*("beam_size", "n_best", "length_penalty", "sampling", "prefix"),
-           *("guards", "protect", "formality", "domain")}  # fmt: skip
+OPTIONS = {"beam_size", "n_best", "length_penalty", "sampling", "prefix", "guards", "protect", "formality",
+           "domain"}  # fmt: skip
 """Fields that are options of `Translator.options`."""
 
 

@@ -12,8 +12,6 @@ seed, the update and the position in the data.
 
 import json
 import os
-import warnings
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -27,12 +25,13 @@ from limelight import __version__
 from limelight.batching.stream import Position
 from limelight.errors import RunError, UserError, shown
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, whole_folder
+from limelight.preparation.kept import Say
 from limelight.storage.weights import named_weights, put_weights, read_weights, write_tensors
 from limelight.training.optimization.precision import FIRST
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
-FORMAT = 4
+FORMAT = 5
 """Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
 resumed exactly and is refused. One without a format has format 1."""
 PARTS = ("weights.safetensors", "optimizer.safetensors", "progress.json")
@@ -143,7 +142,7 @@ def restore_newest(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     *,
-    warn: Callable[[str], None] = warnings.warn,
+    warn: Say,
 ) -> Progress | None:
     """Restore the newest intact checkpoint into `model` and `optimizer`; None if there is no checkpoint.
 

@@ -4,7 +4,6 @@ model.
 Nothing here changes the training state: a run that is extended after its end continues exactly.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,10 +77,9 @@ def score_of_best(folder: Path) -> float | None:
     not replace it with a worse one.
     """
     try:
-        score = float(read_weights(folder / BEST / WEIGHTS)[1].get(SCORE, math.nan))
-    except (UserError, ValueError):
+        return float(read_weights(folder / BEST / WEIGHTS)[1][SCORE])
+    except (UserError, ValueError, KeyError):
         return None
-    return None if math.isnan(score) else score
 
 
 def save_if_best(run: Run, seen: Validation | None, made_from: str) -> bool:

@@ -65,7 +65,7 @@ def share_risen(training: TrainingConfig, step: int, seconds: float) -> float:
     return min(1.0, max(shares))
 
 
-def share_done(training: TrainingConfig, step: int, seconds: float, reserve: float = 0.0) -> float:
+def share_done(training: TrainingConfig, step: int, seconds: float, reserve: float) -> float:
     """The completed share of the training from the end of the warm-up to the nearer bound, 0 to 1; 0 without a bound.
 
     By updates it is 0 at the last one of the warm-up and 1 at the last of all; by the clock it counts from the

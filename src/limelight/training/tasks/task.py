@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 from torch import Tensor
@@ -128,7 +127,7 @@ def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     if not config.data.text:
         first_look(config, folder, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)
-    return cast(Tokenized, prepare(config, folder, say))
+    return prepare(config, folder, say)
 
 
 TASKS: Registry[Callable[..., Task]] = Registry("task", {})
@@ -140,4 +139,4 @@ def build_task(config: RunConfig, data: Tokenized, model: Model) -> Task:
     """The task of a run. Raises `UserError` if the text does not fit the model."""
     name = config.training.task
     task = TASKS.find(name) if name else resolve(family_of(config.model).uses[config.learns].task)
-    return cast(Task, task(config, data, model))
+    return task(config, data, model)
