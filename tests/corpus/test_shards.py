@@ -34,6 +34,8 @@ def test_a_file_named_as_the_report_and_a_document_are_refused(folder: Path) -> 
 def test_a_linked_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.txt").write_text("a\n", encoding="utf-8")
+    (tmp_path / "in/.hidden").symlink_to(tmp_path)
+    assert len(find_shards([str(tmp_path / "in")])) == 1
     (tmp_path / "in/link").symlink_to(tmp_path)
     with pytest.raises(UserError, match="a link to a folder"):
         find_shards([str(tmp_path / "in")])

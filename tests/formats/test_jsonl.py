@@ -95,8 +95,12 @@ def test_a_text_file_with_two_columns(between: str, after: str, tmp_path: Path) 
     assert not holds_both_sides(path)
 
 
-@pytest.mark.parametrize("code", ["no", "id"])
-def test_a_language_may_look_like_a_number(code: str, tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text(json.dumps({"translation": {"en": "a", code: "b"}}))
-    [pair] = read_pairs([tmp_path / "a.jsonl"], "en", code)
+@pytest.mark.parametrize(("record", "target"), [
+    ({"translation": {"en": "a", "no": "b"}}, "no"), ({"translation": {"en": "a", "id": "b"}}, "id"),
+    ({"translation": {"English": "a", "German": "b", "note": None}}, "de"),
+    ({"en": "a", "no": "b"}, "no"), ({"no": "1", "en": "a", "de": "b"}, "de"),
+])  # fmt: skip
+def test_a_language_may_look_like_a_number(record: dict, target: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    [pair] = read_pairs([tmp_path / "a.jsonl"], "en", target)
     assert (pair.source, pair.target) == ("a", "b")

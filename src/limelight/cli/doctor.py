@@ -125,7 +125,10 @@ def clean(
             found = [*dict.fromkeys(check.languages for _, check in checked if all(check.languages))]
             if len(found) > 1 and output[0].suffix.lower() == ".tmx":
                 listed = ", ".join(map("-".join, found))
-                raise UserError(f"-o {output[0]}: the text is in {listed}, and it has one direction: clean each alone")
+                raise UserError(
+                    f"-o {output[0]}: the text is in {listed}, and a TMX file has one direction: clean each alone, or "
+                    "give --source and --target"
+                )
             languages = found[0] if found else ("", "")
             report = CleanReport(on_left_out=left_out.add)
             pairs = usable_pairs(checked, report)

@@ -65,7 +65,7 @@ def find_direction(
     fitting = fitting_directions(directions, source, target)
     if target and not fitting:
         fitting = fitting_directions([*pivots], source, target)
-    fitting = [direction for direction in fitting if direction == (source, target)] or fitting
+    fitting = [direction for direction in fitting if direction == (source, target)] or fitting  # `en-US` beside `en`
     if len(fitting) == 1:
         return fitting[0]
     request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))

@@ -104,7 +104,8 @@ def _expanded(argument: str) -> list[Shard]:
         require_lasting([argument])
         return [Shard(path, path.name)]
     found = sorted(path.rglob("*"))
-    if link := next((file for file in found if file.is_symlink() and file.is_dir()), None):
+    seen = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
+    if link := next((file for file in seen if file.is_symlink() and file.is_dir()), None):
         raise UserError(f"{link}: a link to a folder, which is not followed; name the folder as an input, or remove it")
     names = [(file, file.relative_to(path)) for file in found if file.is_file()]
     shards = [

@@ -46,6 +46,8 @@ def _text_columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
     columns = [
         (column, name) for column, name in named if _LANGUAGE.fullmatch(name) and name.lower() not in _NO_LANGUAGES
     ]
+    if len(columns) > 2:  # beside two languages, `no` is a number
+        columns = [each for each in columns if names[each[0]].lower() != "no"]
     return tuple(columns) if len(columns) > 1 else ()
 
 
@@ -175,10 +177,13 @@ def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> P
         return BadLine(name, number, f"not a JSON object; {_EXAMPLE}")
     inner: Mapping[str, Any] = record["translation"] if isinstance(record.get("translation"), dict) else record
     names = tuple(inner)
-    columns: Sequence[tuple[int, str]] = tuple(enumerate(names)) if inner is not record else _text_columns(names)
+    columns: Sequence[tuple[int, str]] = _text_columns(names) or (
+        tuple(enumerate(names)) if inner is not record else ()
+    )
     if sides or {"source", "target"} & inner.keys():
         columns = ()
-    columns = [(at, name) for at, name in columns if not (name and isinstance(inner[names[at]], int | float))]
+    texts_only = [each for each in columns if not isinstance(inner[names[each[0]]], int | float)]
+    columns = texts_only if len(texts_only) > 1 else columns
     keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
     texts = list[str]()
     for key in keys:

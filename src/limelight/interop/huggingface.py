@@ -371,7 +371,10 @@ def _tokens(folder: Path, size: int) -> list[str]:
 def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
     codes = {name.strip("_"): name for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)}
-    tokens = {language: codes.get(token, "") for language, token in (_named(sources) | _named(targets)).items()}
+    tokens = {
+        language: codes.get(token, token if token in codes.values() else "")
+        for language, token in (_named(sources) | _named(targets)).items()
+    }
     wrong = [shown(language) for language, token in tokens.items() if not token]
     if wrong or not sources or not targets:
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"

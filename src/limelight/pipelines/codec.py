@@ -40,7 +40,7 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, Protector, without_marks
 from limelight.text.protectors import numbers, unheld
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
-from limelight.tokens import FORMALITY_TAGS, UNKNOWN, Tokenizers, side_constraint_tag, tagged
+from limelight.tokens import FORMALITY_TAGS, UNKNOWN, TaggedTokenizer, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
 from limelight.tokens.tokenizer import SPACE, byte_of, language_tag
 
@@ -168,7 +168,7 @@ class Codec:
         sides = self.tokenizers_of(known_direction)
         if not (self.forces_languages and known_direction):
             return sides
-        return Tokenizers(sides.source, tagged(Tokenizers(sides.target, sides.source), known_direction.target).source)
+        return Tokenizers(sides.source, TaggedTokenizer(sides.target, language_tag(known_direction.target)))
 
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
         """The tokenizers for a direction of the model, with these tags."""
@@ -265,7 +265,7 @@ class Codec:
         return part._replace(request=request)
 
     def ranked(self, request: Request, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
-        """The hypotheses of a request, best first, also by its coverage penalty. Without one, nothing needs the model."""
+        """The hypotheses of a request, best first, by its coverage penalty too. Without one the model is not needed."""
         return ranked(self.model, request, hypotheses) if request.settings.coverage_penalty else hypotheses
 
     def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:

@@ -101,7 +101,7 @@ class _Work:
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
         self._memory = memory.of(*names_of(self._direction)) if memory is not None else None
-        has_terms = options.glossary is not None and bool(options.glossary.find(text.text))
+        has_terms = self._memory is not None and options.glossary is not None and bool(options.glossary.find(text.text))
         match = self._memory.find(text.text) if self._memory and text.text.strip() and not has_terms else None
         if same is not None:
             self.result = same
@@ -164,10 +164,10 @@ class _Work:
         sent = with_terms(source.sent, source.terms) if codec.knows_terms else source.sent
         marked = bool(source.numbers or source.terms) and has_marks(sent)
         number = (text.number, position) if position else (text.number,)
-        tags, code = codec.tags_of(options, names_of(direction)[1]), text.text[: text.text.find("<<") + 2]
-        # `>>fra<<` before a text names the target language of all its sentences
-        if position and code.startswith(">>") and code in getattr(codec.tokenizers.source, "reserved", ()):
-            tags = (code, *tags)
+        tags = codec.tags_of(options, names_of(direction)[1])
+        if position and text.text.startswith(">>") and not sent.startswith(">>"):
+            code = text.text.partition("<<")[0] + "<<"  # `>>fra<<` names the target language of all sentences
+            tags = (code, *tags) if code in getattr(codec.tokenizers.source, "reserved", ()) else tags
         part = Part(sent, direction, text.prefix, number, marked, tags)
         return (yield from Sentence(codec, source, part, options).translations())
 

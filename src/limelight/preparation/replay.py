@@ -187,7 +187,11 @@ def _continues(config: RunConfig) -> bool:
 
 def _is_only(direction: Direction, directions: tuple[Direction, ...]) -> bool:
     """Whether a direction is the only one of a model, as far as both are named."""
-    return direction == UNNAMED or directions in ((), (UNNAMED,)) or bool(fitting_directions(directions, *direction))
+    return (
+        direction == UNNAMED
+        or directions in ((), (UNNAMED,), (direction,))
+        or bool(fitting_directions(directions, *direction))
+    )
 
 
 def _name(role: str, direction: Direction) -> str:

@@ -178,7 +178,8 @@ def _name_like(word: str, pair: Sides, lists: Sequence[Sequence[str]], random: R
         same = [names for names in lists if word in names]
         return random.choice(random.choice(same or lists))
     listed = [random.choice(names) for names in lists]
-    words = _NAME.findall(" ".join([*pair, *listed]))
+    every = _NAME.findall(" ".join([*pair, *listed]))
+    words = [each for each in every if each[0].isascii() == word[0].isascii()]  # of one script
     return " ".join(invented_name(words, random) for _ in range(random.choice((1, 1, 2))))
 
 

@@ -130,6 +130,9 @@ class Glossary:
             signs = [source[: spans[0][0]], *_signs(source, spans), source[spans[-1][1] :]]
             insort(node.terms, (words, signs, term), key=lambda entry: -len("".join(entry[1])))
 
+    def __len__(self) -> int:
+        return len(self.terms)
+
     def find(self, text: str) -> list[Match]:
         """The terms in a text; if several begin at a word, the longest. Only whole words match, in base form or with
         an ending of the language; words that are in capitals in a term have to be in capitals in the text."""

@@ -17,7 +17,7 @@ _CODE = "ABCDEFGHJKLMNPQRSTUVWXYZ0123456789"
 
 
 def invented_name(words: Sequence[str], random: Random) -> str:
-    """The beginning of a word and the end of another, capitalized: a name in their script, which no list has."""
+    """The beginning of a word and the end of another, capitalized: hardly a name that a list has."""
     first, last = random.choice(words), random.choice(words)
     return (first[: random.randint(2, 5)] + last[-random.randint(2, 6) :]).capitalize()
 

@@ -76,8 +76,8 @@ class ListedTokenizer(FileTokenizer):
     def _split(self, text: str) -> list[str]:
         """The tokens of a text, with the language code, if any, first."""
         text = normalize(text)
-        pieces, code = list[str](), text[: text.find("<<") + 2]
-        if code.startswith(">>") and code in self._ids:
+        pieces, code = list[str](), text.partition("<<")[0] + "<<"
+        if code in self._ids and code.startswith(">>"):
             pieces, text = [code], text[len(code) :]
         return pieces + self._processor.encode(text, out_type=str)
 

@@ -6,7 +6,7 @@ weights, and overwritten by the next chunk. So the forward pass computes the gra
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -146,6 +146,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+@runtime_checkable  # the types are checked in tests
 class Learner(Protocol):
     """The interface of a model for the loss."""
 
