@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
 from html import escape, unescape
@@ -245,17 +245,18 @@ class _Reader:
 
     def _find_closings(self) -> dict[int, int]:
         """For the number of each opening tag that of its closing tag, or of an element around it."""
-        opened, closings, names = list[int](), dict[int, int](), Counter[str]()
+        named, opened, closings = defaultdict[str, list[int]](list), list[int](), dict[int, int]()
+        for number, tag in enumerate(self.tags):
+            if tag.kind == "open":
+                named[tag.name].append(number)
+            elif tag.kind == "close" and named[tag.name]:
+                closings[named[tag.name].pop()] = number
+        openings = {closing: opening for opening, closing in closings.items()}
         for number, tag in enumerate(self.tags):
             if tag.kind == "open":
                 opened.append(number)
-                names[tag.name] += 1
-            while tag.kind == "close" and names[tag.name]:
-                last = self.tags[opened[-1]].name
-                closings[opened.pop()] = number
-                names[last] -= 1
-                if last == tag.name:
-                    break
+            while opened and opened[-1] >= openings.get(number, len(self.tags)):
+                closings.setdefault(opened.pop(), number)
         return closings
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:
