@@ -161,9 +161,8 @@ def extended(parent: Path, text: Path, folder: Path) -> Path:
         tokenizer = stored.tokenizers.target
         lacking = set(SIGNS) - set(tokenizer.pieces(range(tokenizer.size)))
         merges = VOCABULARY - tokenizer.padding - len(lacking)
-        model, tokenizers = extend_model(
-            stored, extend_tokenizers(stored.tokenizers, characters=SIGNS, texts=new, merges=merges)
-        )
+        extension = extend_tokenizers(stored.tokenizers, characters=SIGNS, texts=new, merges=merges)
+        model, tokenizers = extend_model(stored, extension), extension.tokenizers
         tokens = stored.config.tokens.model_copy(update={"vocabulary_size": VOCABULARY})
         config = stored.config.model_copy(update={"tokens": tokens, "weights": "fp32"})
         save_model(

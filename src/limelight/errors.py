@@ -13,6 +13,11 @@ class RunError(RuntimeError):
     """The work itself failed (disk full, values not finite); the command line exits with code 1."""
 
 
+def fault_of(error: Exception) -> str:
+    """The message of an error; of one that is a bug with its kind."""
+    return str(error) if isinstance(error, UserError | RunError) else f"{type(error).__name__}: {error}"
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun, for messages: `1 file`, `2,000 files`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

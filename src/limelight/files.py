@@ -199,6 +199,11 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def json_hash(value: Any) -> str:
+    """The SHA-256 of a value as JSON, in hexadecimal."""
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:

@@ -11,7 +11,7 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from limelight.errors import UserError
+from limelight.errors import UserError, fault_of
 
 GROUP = "limelight.plugins"
 """Entry points of installed plugins; each is a module."""
@@ -37,7 +37,7 @@ def load_plugins() -> None:
                 entry.load()
             except Exception as error:
                 raise UserError(
-                    f"the plugin {entry.name} ({entry.value}) cannot be imported: {_fault(error)}"
+                    f"the plugin {entry.name} ({entry.value}) cannot be imported: {fault_of(error)}"
                 ) from error
 
 
@@ -55,8 +55,4 @@ def load_plugin(file: str) -> None:
         spec.loader.exec_module(module)
     except Exception as error:
         del sys.modules[path.stem]
-        raise UserError(f"{file}: the plugin cannot be imported: {_fault(error)}") from error
-
-
-def _fault(error: Exception) -> str:
-    return str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        raise UserError(f"{file}: the plugin cannot be imported: {fault_of(error)}") from error

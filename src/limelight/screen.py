@@ -1,7 +1,5 @@
 """Progress of long work on standard error: a live bar on a terminal, otherwise a line now and then."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Self

@@ -14,7 +14,7 @@ from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.formats.registry import FORMATS
 from limelight.formats.unit import Options
-from limelight.text import BadLine
+from limelight.text.pair import BadLine
 from tests.documents.test_document import FILES, XML, docx
 from tests.documents.test_other_readers import in_capitals
 from tests.formats.files import CONTENTS, SENTENCES

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.text import BadLine, Pair
+from limelight.text.pair import BadLine, Pair
 
 SENTENCES = [("The lamp hums.", "Die Lampe summt."), ("Turn it off.", "Mach sie aus."), ("Good night.", "Gute Nacht.")]
 

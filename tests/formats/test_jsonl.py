@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.formats import names_languages, read_pairs
 from limelight.formats.opening import holds_both_sides
 from limelight.formats.tables import scan_jsonl
-from limelight.text import BadLine, Pair
+from limelight.text.pair import BadLine, Pair
 
 
 def scan(folder: Path, content: str) -> list[Pair | BadLine]:

@@ -15,7 +15,7 @@ from limelight.errors import UserError
 from limelight.formats import lines as module
 from limelight.formats import read_lines
 from limelight.formats.lines import MAX_LINE_BYTES, scan_lines, scan_text
-from limelight.text import BadLine
+from limelight.text.pair import BadLine
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

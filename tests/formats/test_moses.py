@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from limelight.errors import UserError
 from limelight.formats.lines import MAX_LINE_BYTES, scan_moses
-from limelight.text import BadLine, Pair
+from limelight.text.pair import BadLine, Pair
 
 CORRUPTIONS = {
     "utf8": b"\xff\xfe broken",

@@ -15,7 +15,7 @@ from limelight.errors import UserError
 from limelight.formats import pairs as pairs_module
 from limelight.formats import read_pairs
 from limelight.formats.opening import BOTH_SIDES, PIPES, ROWS
-from limelight.text import BadLine
+from limelight.text.pair import BadLine
 from tests.formats.files import CONTENTS, SENTENCES
 
 COMPRESS: dict[str, Callable[[bytes], bytes]] = {

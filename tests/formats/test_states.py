@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from limelight.formats import read_pairs
-from limelight.text import BadLine
+from limelight.text.pair import BadLine
 from tests.formats.files import PO_HEADER, qt, write, xliff
 
 

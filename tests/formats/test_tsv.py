@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from limelight.formats.tables import scan_tsv
-from limelight.text import BadLine, Pair
+from limelight.text.pair import BadLine, Pair
 
 
 def scan(folder: Path, content: bytes) -> list[Pair | BadLine]:

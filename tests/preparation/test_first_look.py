@@ -22,7 +22,7 @@ def looked_at(
     said: list[str] = []
     data = DataConfig(train=(corpora[0],), valid=(corpora[1],), on_doubt=on_doubt)
     config = RunConfig(data=data)
-    first_look(config, folder / "run", said.append)
+    first_look(config, said.append)
     return [line.replace(f"{folder}/", "") for line in said]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text import CleanReport, Pair, clean
-from limelight.text.clean import REASONS, LeftOutList
+from limelight.text.clean import REASONS, CleanReport, LeftOutList, clean
+from limelight.text.pair import Pair
 
 MILD = {"max_characters": 100, "max_length_ratio": 3.0, "drop_duplicates": True, "drop_identical": True}
 

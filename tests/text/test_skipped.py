@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from limelight.formats import read_pairs
-from limelight.text import BadLine, SkipReport
-from limelight.text.clean import NAMED
+from limelight.text.clean import NAMED, SkipReport
+from limelight.text.pair import BadLine
 
 
 def test_few_are_said_and_all_are_counted_and_listed(tmp_path: Path) -> None:

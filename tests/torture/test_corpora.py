@@ -20,7 +20,8 @@ import zstandard
 
 from limelight.errors import UserError
 from limelight.formats import read_pairs
-from limelight.text import BadLine, Pair, SkipReport
+from limelight.text.clean import SkipReport
+from limelight.text.pair import BadLine, Pair
 from tests.torture.conftest import Measured
 from tests.torture.processes import megabytes, told_by
 

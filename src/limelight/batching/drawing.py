@@ -82,7 +82,7 @@ class Drawing:
     @property
     def varies(self) -> bool:
         """Whether rows can differ from the stored ones."""
-        return self.sampling > 0 or any(rate > 0 for rate in self.rates.values())
+        return self.sampling > 0 or bool(self.rates)
 
 
 def stored_rows(views: Sequence[View], chosen: np.ndarray) -> DrawnRows:

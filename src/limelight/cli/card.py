@@ -80,13 +80,13 @@ def calibrate(
     its weights stay as they are.
     """
     folders, configs = find_models(model, only_one="confidence is fitted for one model")
-    from limelight.preparation.kept import keeps, kept_pairs
+    from limelight.preparation.kept import kept_valid
     from limelight.training.parent import named_as_in
 
     data = configs[0].data
     of_valid = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
-    run, names = Path(folders[0]), [f"valid-{number}" for number in range(len(of_valid))]
-    if not of_valid or not (valid or all(keeps(run, name) for name in names)):
+    kept = [] if valid else [pairs for _, pairs in kept_valid(Path(folders[0]), of_valid)]
+    if not valid and (not of_valid or len(kept) < len(of_valid)):
         raise UserError(
             f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
             "references: --valid FILE"
@@ -94,7 +94,7 @@ def calibrate(
     from limelight.preparation.read import pairs_of
 
     of_test = named_as_in(configs[0], corpora(test or [], "", "", "--test"))
-    read = [list(pairs_of(corpus)) for corpus in of_valid] if valid else [kept_pairs(run, name) for name in names]
+    read = [list(pairs_of(corpus)) for corpus in of_valid] if valid else kept
     texts = (of_valid, read), (of_test, [list(pairs_of(corpus)) for corpus in of_test])
     device = machine.begin()
     import torch

@@ -161,7 +161,7 @@ def _require_direction(
     directions = directions_of(config.data)
     source, target = languages
     pivots = find_pivots(directions) if pivot and target else {}
-    sources = {direction.source for direction in fitting_directions([*directions, *pivots], source, target)}
+    sources = {direction.source for direction in fitting_directions((*directions, *pivots), source, target)}
     if detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists():
         return None
     return find_direction(directions, source, target, pivots)

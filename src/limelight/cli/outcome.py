@@ -17,9 +17,10 @@ from limelight.errors import RunError, UserError
 from limelight.signals import Stopped, StopRequest
 
 OUT_OF_MEMORY = ("out of memory", "not enough memory", "can't allocate memory", "cannot allocate memory", "bad_alloc",
-                 "ALLOC_FAILED", "resource temporarily unavailable", "can't start new thread",
+                 "alloc_failed", "resource temporarily unavailable", "can't start new thread",
                  "failed to map segment")  # fmt: skip
-"""Parts of the messages of torch's allocators and other libraries, raised as `RuntimeError` or while loading them."""
+"""Parts of the messages of torch's allocators and other libraries, raised as `RuntimeError` or while loading them, in
+lower case."""
 
 WITH_LESS_MEMORY = (
     "What is finished is kept. Give smaller batches (--batch-tokens, --beam; in training half the batching.tokens and "
@@ -92,8 +93,7 @@ def warnings_in_lines() -> Iterator[None]:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception means that the machine is out of memory, on the CPU or on a GPU."""
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError | ImportError)
-        and any(sign.lower() in str(error).lower() for sign in OUT_OF_MEMORY)
+        isinstance(error, RuntimeError | ImportError) and any(sign in str(error).lower() for sign in OUT_OF_MEMORY)
     )
 
 

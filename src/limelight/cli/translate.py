@@ -133,7 +133,7 @@ def _write_lines(results: Iterator[Done], write: Write, form: str) -> None:
     count = low = 0
     for lines, named, confidence in results:
         count += 1
-        warnings.update(list(dict.fromkeys(named)))
+        warnings.update(named)  # each once
         for line in lines:
             write(line)
         low += confidence is not None and confidence < LOW_CONFIDENCE

@@ -62,10 +62,11 @@ def find_direction(
     known = [direction for direction in directions if all(direction.languages)]
     if not known and len(directions) <= 1 and not (source or target):
         return None
-    fitting = fitting_directions(directions, source, target)
+    fitting = fitting_directions(tuple(directions), source, target)
     if target and not fitting:
-        fitting = fitting_directions([*pivots], source, target)
-    fitting = [direction for direction in fitting if direction == (source, target)] or fitting  # `en-US` beside `en`
+        fitting = fitting_directions(tuple(pivots), source, target)
+    exact = tuple(direction for direction in fitting if direction == (source, target))
+    fitting = exact or fitting  # `en-US` beside `en`
     if len(fitting) == 1:
         return fitting[0]
     request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
@@ -92,7 +93,7 @@ def find_pivots(directions: Sequence[Direction]) -> dict[Direction, str]:
     for first in named:
         for second in starting[first.target]:
             pair, between = Direction(first.source, second.target), first.target
-            if pair in named or same_language(*pair) or fitting_directions([*named], *pair):
+            if pair in named or same_language(*pair) or fitting_directions(tuple(named), *pair):
                 continue
             if pair not in pivots or (same_language(between, "en") and not same_language(pivots[pair], "en")):
                 pivots[pair] = between
@@ -105,14 +106,10 @@ def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction
     return (pair,) if between is None else (Direction(pair.source, between), Direction(between, pair.target))
 
 
-def fitting_directions(directions: Sequence[Direction], source: str, target: str) -> list[Direction]:
-    """The directions that match the requested languages; an empty language matches all."""
-    return [*_fitting(tuple(directions), source, target)]
-
-
 @lru_cache(maxsize=1024)
-def _fitting(directions: tuple[Direction, ...], source: str, target: str) -> tuple[Direction, ...]:
-    """`fitting_directions`, cached because each text of a call asks for the same languages."""
+def fitting_directions(directions: tuple[Direction, ...], source: str, target: str) -> tuple[Direction, ...]:
+    """The directions that match the requested languages; an empty language matches all. Cached because each text of a
+    call asks for the same languages."""
     return tuple(
         direction
         for direction in directions

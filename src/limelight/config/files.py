@@ -3,8 +3,6 @@
 Unknown keys are errors that suggest similar keys; loading never executes code.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import warnings

@@ -5,8 +5,6 @@ silent for too long, the thread divides the chunk among new workers, so that the
 left out, with the reason.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os
@@ -76,7 +74,7 @@ class Process:
     """A worker in a process of its own."""
 
     def __init__(self, context: Any, *arguments: Any) -> None:
-        self._executor = ProcessPoolExecutor(1, context, initializer=worker.begin)
+        self._executor = ProcessPoolExecutor(1, context)
         self.pid: int | None = None
         self.pid = self._result(None, worker.load, *arguments)
 

@@ -7,12 +7,10 @@ OUT/.shards/part-1.txt.parts   its finished parts, until it is complete
 OUT/report.json                the counts of all
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,14 +140,9 @@ class Results:
             if self.shard.kind == "parquet":
                 from limelight.formats.columns import write_rows
 
-                write_rows(str(self.shard.path), self._rows(), partial, RESULT)
+                rows = (json.loads(line) for part in self.parts for line in part["lines"].splitlines())
+                write_rows(str(self.shard.path), rows, partial, RESULT)
             else:
                 join(self.parts, "lines", partial, path.suffix.lower())
 
         self._output.finish(self.parts, {"counts": self.counts}, fill)
-        self.finished = True
-
-    def _rows(self) -> Iterator[str | None]:
-        """The translation of each row of a Parquet file."""
-        for part in self.parts:
-            yield from map(json.loads, part["lines"].splitlines())

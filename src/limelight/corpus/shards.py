@@ -4,8 +4,6 @@ Text has a text on each line, JSONL an object, Parquet a row. A file has a name 
 and its translation has the same name in the folder of the results.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -17,7 +15,7 @@ from limelight.files import as_json, cause, sha256
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_text, require_file, require_lasting, text_suffix
 from limelight.formats.registry import DOCUMENT_SUFFIXES, suffix_of
-from limelight.text.pair import BadLine
+from limelight.text.pair import NO_TEXT, BadLine
 
 FIELDS = ("text", "source")
 """Fields of an object that may hold the text, unless one is named."""
@@ -153,6 +151,6 @@ def _of_record(record: Any, field: str, shard: Shard) -> Item:
         return Item("", fault=f"there is no text under {wanted}; --field names another")
     if name == RESULT:
         raise UserError(f"{shard.path}: the translation would replace the text, {name!r}; rename it, and use --field")
-    if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    if NO_TEXT.search(text):
         return Item("", fault="the text holds a NUL character or half of a surrogate pair")
     return Item(text, record)

@@ -5,8 +5,6 @@ The output of a chunk depends only on its inputs and its number, so the corpus h
 interrupted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b

@@ -1,8 +1,6 @@
 """Files, or the lines of one file, through a pool of workers. Files go into a folder, and a call that was interrupted
 is resumed by the same call."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing

@@ -136,14 +136,10 @@ _opened: dict[str, Translate] = {}
 """The model of this worker."""
 
 
-def begin() -> None:
-    """Prepare the process of a worker."""
+def load(opener: Opener, settings: str, number: int) -> int:
+    """Prepare the process of a worker, and open its model; returns the number of the process."""
     end_with_parent()
     os.dup2(2, 1)
-
-
-def load(opener: Opener, settings: str, number: int) -> int:
-    """Open the model of this process; returns the number of the process."""
     _opened["model"] = opener(settings, number)
     return os.getpid()
 

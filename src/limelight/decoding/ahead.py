@@ -4,8 +4,6 @@ The first use on a machine compiles for half a minute. While a child process com
 kernels, and translation is slower. Compiled code is stored in a cache on disk, from which this process loads it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -8,7 +8,7 @@ request depends only on the request itself.
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -63,12 +63,10 @@ class Lane:
     """The requests of one kind that are being decoded."""
 
     def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
-        self.model, self.width, self._short = model, kind.width, short
+        self.model, self._short = model, short
         self.search = search_for(model, kind.width)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
-        self._slots = 0
-        """Number of slots."""
         self._output, self._device = Output(model.project), device_of(model)
         self._state: State | None = None
 
@@ -110,20 +108,18 @@ class Lane:
     @property
     def _free(self) -> list[int]:
         """The free slots."""
-        return [slot for slot in range(self._slots) if slot not in self.entries]
+        return [slot for slot in range(len(self.search.open)) if slot not in self.entries]
 
-    @torch.inference_mode()
     def _begun(self, requests: Sequence[Request]) -> State:
         """The state of requests before their first step."""
         source, valid = pad_rows([request.source for request in requests], self.model.source_padding)
         memory = self.model.encode(source.to(self._device), valid.to(self._device))
-        return self.model.start(memory, self.width)
+        return self.model.start(memory, self.search.width)
 
     def _admit(self, joining: Sequence[Entry], fresh: State) -> None:
         """Put requests with their `fresh` state into free slots, and into new ones if these are too few."""
-        chosen = [*self._free, *range(self._slots, self._slots + len(joining))][: len(joining)]
+        chosen = list(islice((slot for slot in count() if slot not in self.entries), len(joining)))
         self.entries |= zip(chosen, joining, strict=True)
-        self._slots = max(self._slots, *(slot + 1 for slot in chosen))
         slots = np.array(chosen, dtype=np.int64)
         self.search.admit([entry.request for entry in joining], slots)
         self._list()
@@ -153,11 +149,11 @@ class Lane:
 
     def _leave_out_free(self, joining: int) -> None:
         """Drop free slots if there are too many, also after joining requests have taken some."""
-        if self._state is None or FREE_SHARE * (len(self._free) - joining) < self._slots:
+        if self._state is None or FREE_SHARE * (len(self._free) - joining) < len(self.search.open):
             return
         taken = sorted(self.entries)
         self.entries = {new: self.entries[slot] for new, slot in enumerate(taken)}
-        self._slots, slots = len(taken), np.array(taken, dtype=np.int64)
+        slots = np.array(taken, dtype=np.int64)
         self.search.keep(slots)
         self._list()
         self._state = self._state.keep(torch.from_numpy(slots).to(self._device))
@@ -165,7 +161,7 @@ class Lane:
     def _list(self) -> None:
         """Project onto the lists of the current requests."""
         if self._short is not None:
-            entries = (self.entries.get(slot) for slot in range(self._slots))
+            entries = (self.entries.get(slot) for slot in range(len(self.search.open)))
             self._output = self._short.onto([entry and entry.request.shortlist for entry in entries])
 
 

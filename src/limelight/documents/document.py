@@ -7,8 +7,6 @@ can only end that process. The first call has the file, with `name`, `source`, `
 answer contains the segments. The second call has the translations; its answer is the file.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -173,7 +171,7 @@ def reader() -> Handler:
                     f"it has {len(document.units):,} segments, and at most {limit:,} are accepted: {remedy}"
                 )
             opened.append(document)
-            segments = [(unit.text, [(code.role, code.name) for code in unit.codes]) for unit in document.units]
+            segments = [(unit.text, unit.kinds) for unit in document.units]
             return {}, json.dumps(segments).encode()
         except UserError:
             raise

@@ -1,7 +1,5 @@
 """A folder of documents into another one. Every file is translated, or named with the reason why not."""
 
-from __future__ import annotations
-
 import hashlib
 import mimetypes
 import os
@@ -35,7 +33,7 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     Raises `UserError` for an output that is a file or is in the folder itself, where there are no documents, and where
     the record is of other settings or another model.
     """
-    if output.resolve() == folder.resolve() or folder.resolve() in output.resolve().parents:
+    if output.resolve().is_relative_to(folder.resolve()):
         raise UserError(f"{output}: give a folder that is not within {folder}")
     if output.exists() and not output.is_dir():
         raise UserError(f"{output}: is a file; -o needs a folder for the documents of {folder}")
@@ -48,7 +46,8 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     with Parts(output / RECORD, {"format": FORMAT, "made_of": made_of(work)}) as record:
         finished = _finished(folder, output, record)
         for path in files:
-            target, name = output / path.relative_to(folder), path.relative_to(folder).as_posix()
+            name = path.relative_to(folder).as_posix()
+            target = output / name
             if former := finished.get(name):
                 report.add(former)
                 continue

@@ -4,8 +4,6 @@ The parts of OUTPUT are numbered JSON files in the folder OUTPUT.parts, together
 The writer makes OUTPUT from all parts, and then removes the folder.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

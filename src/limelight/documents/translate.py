@@ -1,7 +1,5 @@
 """A file through a translator: chunk by chunk, resumable, with a report of what should be looked at."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -88,8 +86,7 @@ def _check_output(path: Path, output: Path) -> None:
 def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
-    # All of a unit that its translation depends on: its text, and the role and name of each code.
-    keys = [(unit.text, tuple((code.role, code.name) for code in unit.codes)) for unit in units]
+    keys = [(unit.text, unit.kinds) for unit in units]  # all of a unit that its translation depends on
     kept = [UnitTranslation(*row) for part in parts for row in part]
     known = dict(zip(keys, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])

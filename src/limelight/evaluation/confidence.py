@@ -16,6 +16,7 @@ from limelight.evaluation.metrics import sentence_chrf
 from limelight.pipelines.codec import names_of
 from limelight.pipelines.confidence import features_of
 from limelight.pipelines.translator import Translator
+from limelight.preparation.lexicon import evenly
 from limelight.storage.tables import Confidence, Logistic
 from limelight.text.pair import Pair
 
@@ -85,8 +86,7 @@ def examples_of(
     translator: Translator, pairs: Sequence[Pair], direction: Direction, *, count: int = MAX_PAIRS
 ) -> Examples:
     """Examples from at most `count` pairs, evenly spread, translated with the model's own search, without guards."""
-    rows = np.linspace(0, len(pairs) - 1, min(len(pairs), count)).astype(int).tolist()
-    chosen = [pairs[row] for row in rows if pairs[row].source.strip()]
+    chosen = [pairs[row] for row in evenly(len(pairs), count) if pairs[row].source.strip()]
     source_lang, target_lang = names_of(direction)
     prepared = translator.prepare(
         [pair.source for pair in chosen], source_lang=source_lang, target_lang=target_lang, n_best=1

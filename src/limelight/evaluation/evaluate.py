@@ -58,10 +58,14 @@ class Evaluation(Figures):
     """Model, test files, number of pairs, search settings, BLEU's tokenization, seed, versions."""
 
     @property
+    def metrics(self) -> dict[str, Metric]:
+        """All metrics by name."""
+        return {"bleu": self.bleu, "chrf": self.chrf, **self.further}
+
+    @property
     def mean(self) -> dict[str, float]:
         """The figures of which `DirectionsEvaluation` has means."""
-        further = {name: metric.score for name, metric in self.further.items()}
-        return {"bleu": self.bleu.score, "chrf": self.chrf.score, **further, "perplexity": self.perplexity}
+        return {name: metric.score for name, metric in self.metrics.items()} | {"perplexity": self.perplexity}
 
     @property
     def tokens_per_second(self) -> float:
@@ -71,7 +75,7 @@ class Evaluation(Figures):
     def to_dict(self) -> dict[str, Any]:
         """Plain values: each score with its signature, one entry per length bucket, and the provenance."""
         values: dict[str, Any] = {}
-        for name, metric in {"bleu": self.bleu, "chrf": self.chrf, **self.further}.items():
+        for name, metric in self.metrics.items():
             values |= {name: plain(round(metric.score, 4)), f"{name}_signature": metric.signature}
         return values | super().to_dict()
 
@@ -194,8 +198,6 @@ class DirectionsEvaluation(Figures):
         for name, sentences, figures in [*rows, ("mean", "", self.mean)]:
             lines.append(f"{name:11}{sentences:>10}" + "".join(f"{figure:12.2f}" for figure in figures.values()))
         signatures = [
-            metric.signature
-            for evaluation in self.directions.values()
-            for metric in (evaluation.bleu, evaluation.chrf, *evaluation.further.values())
+            metric.signature for evaluation in self.directions.values() for metric in evaluation.metrics.values()
         ]
         return "\n".join([*lines, "", *dict.fromkeys(signatures)])

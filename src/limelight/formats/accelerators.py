@@ -1,7 +1,5 @@
 """Accelerators, a sign before the letter that activates an item of a menu: `&File`, `E&xit`."""
 
-from __future__ import annotations
-
 import re
 
 from limelight.formats.unit import Code, Parts

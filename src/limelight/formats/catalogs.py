@@ -1,7 +1,5 @@
 """Units of message catalogs in JSON and YAML: their strings, at any depth."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

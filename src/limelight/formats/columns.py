@@ -1,7 +1,5 @@
 """Rows of Parquet and Arrow files, as datasets of Hugging Face are stored, and rows with a column more."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ codes; everything else is a single code. A paragraph is written as new runs with
 in it are accepted.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

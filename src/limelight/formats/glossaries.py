@@ -1,7 +1,5 @@
 """Files of glossaries: two columns of a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,8 +1,6 @@
 """Units of HTML and XML. In HTML: the text of blocks, with inline tags as codes, and readable attributes. In any XML:
 the text between structural tags."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import defaultdict

@@ -8,8 +8,6 @@ Lines come from files, pipes and terminals; pauses of a pipe or a terminal are m
 processed.
 """
 
-from __future__ import annotations
-
 import codecs
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -3,8 +3,6 @@
 markdown-it parses the text. Its inline tokens have no positions, so its rules are wrapped, and add them.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections import Counter

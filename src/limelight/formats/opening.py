@@ -6,8 +6,6 @@ is an error with a remedy.
 A damaged or truncated archive raises an error.
 """
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import os

@@ -1,7 +1,5 @@
 """Pairs from parallel text in any format."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice

@@ -1,7 +1,5 @@
 """Units of plain text: paragraphs. Wrapped lines are joined, and the translation is wrapped to the same width."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The header of a PO file has them as a C expression: `nplurals=3; plural=(n==1 ? 
 standard library reads it, which executes nothing but its operators.
 """
 
-from __future__ import annotations
-
 import re
 from gettext import c2py
 from typing import NamedTuple
@@ -62,5 +60,5 @@ def forms_of_header(header: str) -> PluralForms | None:
 def forms_of_language(language: str) -> PluralForms | None:
     """The forms of a language by its code; None if the code is unknown."""
     code = language.lower().replace("_", "-").partition("@")[0]
-    rule = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(normal_code(code.partition("-")[0]))
+    rule = _BY_LANGUAGE.get(code) or _BY_LANGUAGE.get(normal_code(language))
     return forms_of_header(rule) if rule else None

@@ -1,7 +1,5 @@
 """Gettext catalogs (PO): translated entries as pairs; entries without a translation, and fuzzy ones, as units."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Qt translation files (TS): their finished translations as pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

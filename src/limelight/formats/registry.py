@@ -1,7 +1,5 @@
 """The registry of document formats: their encodings and parsers."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Callable

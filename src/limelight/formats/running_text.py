@@ -4,8 +4,6 @@ Memory is bounded: a document is returned in parts. In a file that is one docume
 corpora without line ends; a line that is a document itself may not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

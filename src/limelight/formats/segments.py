@@ -4,8 +4,6 @@ Files of translations have codes inside their texts: tags, variables, line break
 codes, and the codes are removed for training.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache

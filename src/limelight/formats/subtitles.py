@@ -1,7 +1,5 @@
 """Units of subtitles (SRT, WebVTT): sentences, which may extend over several cues, and turns of several speakers."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -9,7 +7,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from limelight.formats.unit import Code, Splice, Unit, has_words, line_at, make_unit, with_codes
-from limelight.text.marking import CODES, FIRST_CODE
+from limelight.text.marking import CODES, text_placeholder
 from limelight.text.words import is_unspaced
 
 WIDTH = 42
@@ -129,7 +127,7 @@ def _parts(text: str) -> Iterator[str | Code]:
 
 def _in_order(text: str, codes: Sequence[Code]) -> str:
     """The text with its time stamps in the order of time."""
-    stamps = {chr(FIRST_CODE + number) for number, code in enumerate(codes) if code.name == "time"}
+    stamps = {text_placeholder(number) for number, code in enumerate(codes) if code.name == "time"}
     ordered = iter(sorted(character for character in text if character in stamps))
     return "".join(next(ordered) if character in stamps else character for character in text)
 

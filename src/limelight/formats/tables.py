@@ -2,8 +2,6 @@
 
 Columns are named `source` and `target`, or by languages such as `en` and `de`."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re
@@ -19,7 +17,7 @@ from limelight.formats.lines import damaged, read_stream, scan_lines
 from limelight.formats.opening import open_segments, open_text
 from limelight.formats.segments import Segment, Variant, listed
 from limelight.text.languages import code_of
-from limelight.text.pair import BadLine, Pair
+from limelight.text.pair import NO_TEXT, BadLine, Pair
 
 DELIMITERS = (",", ";", "\t")
 SIDES = (("source", "target"), ("text", "label"))
@@ -31,8 +29,6 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][a-z0-9]{1,8})*", re.IGNORECASE)
 _NO_LANGUAGES = ("id", "key", "nr", "num", "src", "tgt", "trg", "ref", "url", "tag")
 """Names of columns that look like language codes but are not."""
 _EXAMPLE = 'a .jsonl line is {"source": "...", "target": "..."}'
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")
-"""Characters that JSON can represent, but no text may have."""
 
 
 @lru_cache(100)
@@ -190,7 +186,7 @@ def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> P
         text = inner.get(key)
         if not isinstance(text, str):
             return BadLine(name, number, f"the object has no text {key!r}; {_EXAMPLE}")
-        if _NO_TEXT.search(text):
+        if NO_TEXT.search(text):
             return BadLine(name, number, f"{key!r} holds a NUL character or half of a surrogate pair")
         texts.append(text)
     if not any(language for _, language in columns):

@@ -1,7 +1,5 @@
 """TMX 1.4b and older versions: pairs of two languages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -10,7 +10,6 @@ import errno
 import shutil
 import sqlite3
 import tempfile
-import unicodedata
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -22,7 +21,7 @@ from limelight.errors import UserError, shown
 from limelight.files import cause, fill_file, locked
 from limelight.formats.pairs import names_languages, read_pairs
 from limelight.text.languages import normal_code
-from limelight.text.pair import BadLine, Pair, one_line
+from limelight.text.pair import BadLine, Pair, normalized, one_line
 
 FORMAT = "limelight memory 3"
 _TABLES = """
@@ -39,11 +38,6 @@ class MemoryMatch:
     target: str
     origin: str
     """The file and line of the segment."""
-
-
-def normalized(text: str) -> str:
-    """The text as it is compared: Unicode in NFC, single spaces, none at the ends."""
-    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 class TranslationMemory:

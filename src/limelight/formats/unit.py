@@ -7,8 +7,6 @@ Markup inside a unit is represented by codes: each code is one private-use chara
 A protector (`text/protectors.py`) finds these characters, so that codes are protected spans of a translation.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +15,7 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 from limelight.errors import UserError
-from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE, Role
+from limelight.text.marking import CODES, FIRST_CODE, LAST_CODE, Role, mark_number, text_placeholder
 
 MAX_UNIT = 100_000
 """Maximum characters of a unit."""
@@ -92,6 +90,11 @@ class Unit(NamedTuple):
     limits: Callable[[str], Iterable[str]] = lambda text: ()
     """Returns the reasons why a translation does not fit."""
 
+    @property
+    def kinds(self) -> tuple[tuple[Role, str], ...]:
+        """The role and the name of each code."""
+        return tuple((code.role, code.name) for code in self.codes)
+
 
 class Kept(NamedTuple):
     """A string of a file that is not text, or not to be translated."""
@@ -111,7 +114,7 @@ def make_unit(parts: Parts, write: Write, line: int) -> Unit:
             if isinstance(piece, str) and not CODES.match(piece):
                 text.append(piece)
             else:
-                text.append(chr(FIRST_CODE + len(codes)))
+                text.append(text_placeholder(len(codes)))
                 codes.append(Code(piece) if isinstance(piece, str) else piece)
     joined = "".join(text)
     if len(joined) > MAX_UNIT or len(codes) > LAST_CODE - FIRST_CODE:
@@ -139,8 +142,8 @@ def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = st
     for piece in _SPLIT.split(text):
         if not CODES.match(piece):
             yield from [escape(piece)] if piece else []
-        elif ord(piece) - FIRST_CODE < len(codes):
-            code = codes[ord(piece) - FIRST_CODE]
+        elif mark_number(piece) < len(codes):
+            code = codes[mark_number(piece)]
             yield code.raw if CODES.match(code.raw) else code
 
 

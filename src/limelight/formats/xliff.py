@@ -1,7 +1,5 @@
 """XLIFF 1.2 and 2.x: translated segments as pairs, and those without a translation as units."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

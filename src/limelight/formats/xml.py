@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
-from limelight.errors import UserError, shown
+from limelight.errors import shown
 from limelight.formats.lines import damaged
 from limelight.formats.opening import open_segments
-from limelight.formats.unit import Code, FormatError
+from limelight.formats.unit import Code, FormatError, located
 from limelight.text.marking import Role
 from limelight.text.pair import NOT_XML
 
@@ -102,20 +102,16 @@ def read_units(path: str | Path, roots: Collection[str], names: Collection[str])
     Raises `UserError` after the elements before it: another root element, XML that is not well-formed or incomplete, an
     unknown encoding, an entity declaration, an exceeded bound, a damaged file.
     """
-    file, parser = str(path), _Parser(roots, names)
-    with open_segments(path) as stream:
-        data, fault = b"-", UserError()
-        while data and not fault.args:
+    file, parser, data = str(path), _Parser(roots, names), b"-"
+    with open_segments(path) as stream, located(file):
+        while data:
             try:
                 data = stream.read(_STEP)
                 parser.feed(data, ends=not data)
             except OSError as error:
-                fault = damaged(file, parser.line, error)
-            except FormatError as error:
-                fault = UserError(f"{file}:{error.line}: {error.reason}")
-            yield from parser.taken()
-    if fault.args:
-        raise fault
+                raise damaged(file, parser.line, error) from None
+            finally:
+                yield from parser.taken()
 
 
 def find_units(text: str, roots: Collection[str], names: Collection[str]) -> list[XmlUnit]:

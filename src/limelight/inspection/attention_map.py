@@ -128,9 +128,8 @@ class AttentionMap:
         alone = {"decoder_self": self.read_pieces, "encoder_self": self.source_pieces}
         if len(by_kind) == 1 and (kind := next(iter(by_kind))) in alone:
             return {"attention": by_kind[kind], "tokens": list(alone[kind])}
-        names = {"encoder_self": "encoder_attention", "decoder_self": "decoder_attention", "cross": "cross_attention"}
         tokens = {"encoder_tokens": list(self.source_pieces), "decoder_tokens": list(self.read_pieces)}
-        return {names[kind]: layers for kind, layers in by_kind.items()} | tokens
+        return {f"{kind.removesuffix('_self')}_attention": layers for kind, layers in by_kind.items()} | tokens
 
     @property
     def kinds(self) -> tuple[str, ...]:

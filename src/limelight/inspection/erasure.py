@@ -29,6 +29,10 @@ class TokenizedPair(NamedTuple):
     sizes: tuple[int, int]
     """Words of source and target."""
 
+    def tokens_of(self, wanted: int) -> list[int]:
+        """The source tokens of a word."""
+        return [token for token, words in enumerate(self.source_words) if wanted in words]
+
 
 def with_words(tokenizer: Tokenizer, source: Sequence[int], target: Sequence[int]) -> TokenizedPair:
     """A pair with the word of each source token, none for a tag: tags are no words of a text. Each target token is a
@@ -90,11 +94,8 @@ MIN_DROP = 0.1
 def needed_words(model: Seq2Seq, pair: TokenizedPair) -> list[list[int]]:
     """For each target token, and none for the end after them, the source tokens of the word whose removal lowers its
     log-probability most; none if all changes are smaller than `MIN_DROP`."""
-    tokens_of = [
-        [token for token, words in enumerate(pair.source_words) if word in words] for word in range(pair.sizes[0])
+    needed = [
+        pair.tokens_of(int(drops.argmax())) if drops.max(initial=0) >= MIN_DROP else []
+        for drops in erasures(model, pair).T
     ]
-    needed = []
-    for column in erasures(model, pair).T:
-        word = int(column.argmax()) if len(column) else -1
-        needed.append(tokens_of[word] if word >= 0 and column[word] >= MIN_DROP else [])
     return [*needed, []]

@@ -1,6 +1,6 @@
 """Computing attention maps: of a translation, of the text of a language model, of the text of an encoder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,7 +64,8 @@ def attention_map(
     return _map(
         model,
         model.batch([source_ids], [target_ids]),
-        {"source": source, "read": read},
+        source=source,
+        read=read,
         source_text=source_text,
         target_text=tokenizers.target.decode(target_ids),
     )
@@ -78,7 +79,7 @@ def text_map(model: DecoderOnly, tokenizer: Tokenizer, ids: Sequence[int]) -> At
     """
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     read = _side(tokenizer, ids).after(START_PIECE)
-    return _map(model, batch, {"read": read}, target_text=tokenizer.decode(ids))
+    return _map(model, batch, read=read, target_text=tokenizer.decode(ids))
 
 
 def reader_map(model: EncoderOnly, tokenizer: Tokenizer, text: str) -> AttentionMap:
@@ -86,17 +87,19 @@ def reader_map(model: EncoderOnly, tokenizer: Tokenizer, text: str) -> Attention
     ids = tokenizer.encode(text)
     batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
     source = _side(tokenizer, ids).after(START_PIECE).before(END_PIECE)
-    return _map(model, batch, {"source": source}, source_text=text)
+    return _map(model, batch, source=source, source_text=text)
 
 
-def _map(model: Model, batch: Batch, known_sides: Mapping[str, _Side], **texts: str) -> AttentionMap:
+_NOTHING = _Side()
+
+
+def _map(model: Model, batch: Batch, source: _Side = _NOTHING, read: _Side = _NOTHING, **texts: str) -> AttentionMap:
     """The map of a batch of size one. The `target` is what is predicted where `read` is read."""
     if isinstance(model, Ensemble):
         raise UserError(
             f"an ensemble of {len(model.members)} models has no attention of its own: use one of them at a time"
         )
     seen = attention_of(model, batch)
-    source, read = known_sides.get("source", _Side()), known_sides.get("read", _Side())
     sides = {"source": source, "target": read.predicted if read.pieces else read, "read": read}
     known: dict[str, Any] = {}
     for name, side in sides.items():
@@ -105,4 +108,4 @@ def _map(model: Model, batch: Batch, known_sides: Mapping[str, _Side], **texts: 
         layers = [layer[0].float().cpu().numpy() for layer in seen.layers(kind)]
         empty = np.zeros((0, 0, len(sides[rows].pieces), len(sides[columns].pieces)), dtype=np.float32)
         known[kind] = np.stack(layers) if layers else empty
-    return AttentionMap(**{**known, **texts})
+    return AttentionMap(**(known | texts))

@@ -161,10 +161,9 @@ def agreement_of_directions(forward: Sequence[Weights], backward: Sequence[Weigh
     def agreement(heads: Sequence[AlignmentHead]) -> float:
         common = count = 0
         for of_targets, of_sources in zip(forward, backward, strict=True):
-            links = {(source, target) for target, source in enumerate(best_sources(of_targets, heads)) if source >= 0}
-            turned = {(source, target) for source, target in enumerate(best_sources(of_sources, heads)) if target >= 0}
-            common += len(links & turned)
-            count += len(links) + len(turned)
+            sources, targets = best_sources(of_targets, heads), best_sources(of_sources, heads)
+            common += sum(source >= 0 and targets[source] == target for target, source in enumerate(sources))
+            count += sum(word >= 0 for word in (*sources, *targets))
         return 2 * common / count if count else 0.0
 
     return agreement

@@ -20,7 +20,7 @@ from torch import Tensor
 from limelight.config import TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
-from limelight.interop.folders import Imported, named_direction, read_card
+from limelight.interop.folders import Imported, named_direction
 from limelight.interop.names import CTRANSLATE2, configured, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
@@ -31,6 +31,7 @@ from limelight.interop.vocabularies import (
     starting_with,
 )
 from limelight.layers.embedding import sinusoids
+from limelight.storage.model import read_card
 from limelight.storage.weights import SCALE
 from limelight.tokens.tokenizer import UNKNOWN_PIECE
 

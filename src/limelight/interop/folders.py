@@ -15,31 +15,17 @@ from limelight import __version__
 from limelight.config import Direction, RunConfig, TransformerConfig, config_from, dump_config
 from limelight.errors import UserError
 from limelight.files import require_new, whole_folder, writing
-from limelight.interop.files import read
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
 from limelight.models.families import build_model
-from limelight.storage.layout import (
-    ALIGNMENT,
-    CARD,
-    CONFIDENCE,
-    CONFIG,
-    DETECTOR,
-    FIRST_LOOK,
-    INT8_COST,
-    ROLES,
-    SHORTLIST,
-    TOKENIZER,
-    WEIGHTS,
-)
-from limelight.storage.model import StoredModel, save_labels
+from limelight.storage.layout import CARD, CONFIG, DETECTOR, OF_WEIGHTS, SHORTLIST, TOKENIZER, WEIGHTS
+from limelight.storage.model import StoredModel, read_card, save_labels
 from limelight.storage.tables import Shortlist, save_shortlist
 from limelight.storage.weights import FORMS, SCALE, compact, fitting, save_weights
 from limelight.tokens import Tokenizers, save_tokenizers
 from limelight.tokens.stored import KINDS
 
 NOTHING_LEFT = "nothing is left there"
-_MAX_CARD_BYTES = 1_000_000
 _USE = (
     "Use it with `limelight translate --model FOLDER`, which searches in the same numbers where the device computes\n"
     "them fast.\n"
@@ -63,14 +49,6 @@ def exported_card(stored: StoredModel, what: str, use: str) -> str:
     return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{read_card(stored.folder)}"
 
 
-def read_card(folder: Path) -> str:
-    """The card that came with a model; empty without one."""
-    try:
-        return read(folder / CARD, _MAX_CARD_BYTES).decode("utf-8", errors="replace")
-    except UserError:
-        return ""
-
-
 def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
     """Write the model as a model folder with another weight format.
 
@@ -84,7 +62,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
 
     with new_folder(folder) as partial:
         save_labels(partial, stored.rows)
-        for name in (DETECTOR, SHORTLIST, CONFIDENCE, ALIGNMENT, ROLES, INT8_COST, FIRST_LOOK):
+        for name in (DETECTOR, SHORTLIST, *OF_WEIGHTS):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         weights = compact(dict(stored.rows.named_parameters()), form)

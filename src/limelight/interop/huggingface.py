@@ -22,7 +22,7 @@ from limelight.config import UNNAMED, Direction, TransformerConfig, directions_o
 from limelight.errors import UserError, shown
 from limelight.files import require_new
 from limelight.interop.files import read_json
-from limelight.interop.folders import Imported, exported_card, named_direction, new_folder, read_card, write_json
+from limelight.interop.folders import Imported, exported_card, named_direction, new_folder, write_json
 from limelight.interop.names import (
     HUGGINGFACE,
     NEVER,
@@ -50,7 +50,7 @@ from limelight.interop.vocabularies import (
 )
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
-from limelight.storage.model import StoredModel
+from limelight.storage.model import StoredModel, read_card
 from limelight.storage.weights import named_weights, read_weights, save_weights
 from limelight.tokens import END, Tokenizers
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE, language_tag

@@ -22,7 +22,7 @@ from torch import Tensor
 from limelight.config import Direction, TransformerConfig
 from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read, read_buffer, read_text, reading, require_bounded
-from limelight.interop.folders import Imported, read_card
+from limelight.interop.folders import Imported
 from limelight.interop.names import MARIAN, Rows, configured, refuse, to_ours, unknown_values
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
@@ -32,6 +32,7 @@ from limelight.interop.vocabularies import (
     read_side,
     starting_with,
 )
+from limelight.storage.model import read_card
 from limelight.storage.tables import MAX_CANDIDATES, Shortlist
 from limelight.storage.weights import SCALE
 from limelight.tokens import END

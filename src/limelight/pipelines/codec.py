@@ -1,10 +1,8 @@
 """Between text and engine: sentences to requests, and hypotheses to translations."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from threading import Lock
 from typing import NamedTuple, cast
 
@@ -125,7 +123,7 @@ class Codec:
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
         self._held: dict[str, bool] = {}
-        self._tagged: dict[tuple[str, ...], Tokenizers] = {}
+        self._tagged = cache(partial(tagged, tokenizers))
         """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
         self._precision, self._shortlist, self._refreshing = precision, shortlist, Lock()
@@ -177,10 +175,7 @@ class Codec:
             language = direction.source
         if not (language or tags):
             return self.tokenizers
-        key = (language, *tags)
-        if key not in self._tagged:
-            self._tagged[key] = tagged(self.tokenizers, language, *tags)
-        return self._tagged[key]
+        return self._tagged(language, *tags)
 
     @cached_property
     def constraints_known(self) -> frozenset[str]:
@@ -219,7 +214,7 @@ class Codec:
     @property
     def knows_marks(self) -> bool:
         """Whether the vocabulary can represent spans."""
-        return knows_marks(self.tokenizers.source) and knows_marks(self.tokenizers.target)
+        return all(map(knows_marks, self.tokenizers))
 
     def choose(self, text: str, source: str | None, target: str | None, *, pivot: bool = True) -> Chosen:
         """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
@@ -373,7 +368,7 @@ def choose_direction(
     `pivots` are pairs of languages without a direction, which are chosen only if a target language is given and no
     direction fits. Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
     """
-    fitting = fitting_directions([*directions, *(pivots if target else ())], source, target)
+    fitting = fitting_directions((*directions, *(pivots if target else ())), source, target)
     sources = {direction.source for direction in fitting}
     if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
         language, probability = source, None

@@ -181,7 +181,7 @@ class Explanation:
             return None
         if heads := self.translator.alignment_heads:
             linked = best_sources(between_words(seen.cross.astype(np.float64), pair), heads)
-            return [*([token for token, words in enumerate(pair.source_words) if word in words] for word in linked), []]
+            return [*map(pair.tokens_of, linked), []]
         return needed_words(self.model, pair) if self._positions <= MAX_ERASED else None
 
     def measures(self) -> JsonObject:

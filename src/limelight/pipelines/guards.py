@@ -21,8 +21,6 @@ is kept. Samples, n-best lists and searches for given phrases only get warnings.
 effect of the checks.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import defaultdict

@@ -9,8 +9,6 @@ Each sentence is a generator that yields one request at a time, is sent its hypo
 So a sentence is searched again with other settings as soon as its own search is over, whatever the others do.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from threading import Lock

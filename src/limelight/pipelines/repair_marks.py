@@ -6,8 +6,6 @@ it best separates the translations of the words before it and after it. A pair o
 around the words that attend more to the inside of the pair than to the outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain

@@ -12,8 +12,6 @@ The number of torch's threads is a setting of the process, so `threads` is for i
 run, a server.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import deque

@@ -8,8 +8,6 @@ Glossary, phrases, a prefix, samples and n-best lists concern the second directi
 whatever else is asked for, and draws nothing: samples have the random stream of a direct translation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace

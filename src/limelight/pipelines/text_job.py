@@ -3,8 +3,6 @@
 A text with tags is the work on each of its units; its result has the tags, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -54,8 +52,7 @@ class TextJob(Job[Translations, Translation]):
         text, texts = self._text, [self._text]
         if text.units is not None:
             texts = [
-                Text(unit.text, number, codes=tuple((code.role, code.name) for code in unit.codes))
-                for number, unit in enumerate(text.units, start=text.number)
+                Text(unit.text, number, codes=unit.kinds) for number, unit in enumerate(text.units, start=text.number)
             ]
         self._works += [_Work(codec, text, options) for text in texts]
         for work in self._works:

@@ -126,7 +126,7 @@ class Translator(Codec):
         language = other_language(self.directions, self.detector, text, direction, least=CLEAR)
         if not language or direction is None or normal_code(language) == normal_code(direction.target):
             return
-        known = [*self.directions, *(self.pivots if pivot else ())]
+        known = (*self.directions, *(self.pivots if pivot else ()))
         sources = sorted({fitting.source for fitting in fitting_directions(known, "", direction.target)})
         raise UserError(
             f"the text looks like {language_name(language)} ({language}), and this model translates to "

@@ -1,7 +1,5 @@
 """Word alignments of a run's corpora, which augmentations need, made once and stored beside their token stores."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,6 +18,7 @@ from limelight.batching.store import (
     store_matches,
 )
 from limelight.config import Corpus, Direction
+from limelight.files import json_hash
 from limelight.preparation.kept import DATA, Say
 from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import MAX_LEARNED, FormCounter, WordAligner, split_words
@@ -39,8 +38,7 @@ def align_stores(corpora: Sequence[Corpus], stores: Sequence[TokenStore], run: P
     for corpus, folder, store in zip(corpora, folders, stores, strict=True):
         by_direction.setdefault(corpus.direction, {})[folder] = store
     for of_direction in by_direction.values():
-        parts = [VERSION, *(described(folder).fingerprint for folder in of_direction)]
-        made_of = hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        made_of = json_hash([VERSION, *(described(folder).fingerprint for folder in of_direction)])
         if not all(store_matches(_alignments_of(folder), made_of) for folder in of_direction):
             _align_together(of_direction, made_of, say)
     return [open_alignments(_alignments_of(folder)) for folder in folders]

@@ -4,8 +4,6 @@ of words.
 Only the beginning of a file is examined, and only certain findings are reported. The text is used all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path

@@ -4,8 +4,6 @@ removes them.
 Training only warns of them: a few do little harm, and most of a file being wrong stops it (`sides.py`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice

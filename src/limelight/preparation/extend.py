@@ -14,8 +14,8 @@ from limelight.files import remove, whole_folder
 from limelight.preparation.kept import Say
 from limelight.preparation.pairs import cleaned, further_pieces
 from limelight.preparation.read import new_corpora
-from limelight.storage.layout import CARD, CONFIG, NEW_TAGS, START, WEIGHTS, find_model
-from limelight.storage.model import extend_model, load_model, save_model
+from limelight.storage.layout import NEW_TAGS, START, WEIGHTS, find_model
+from limelight.storage.model import extend_model, load_model, read_card, save_model
 from limelight.storage.weights import read_weights
 from limelight.tokens import Tokenizers, language_tag
 from limelight.tokens.extend import extend_tokenizers
@@ -54,8 +54,6 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     Merges are as many as a vocabulary of its own would have for so much text (`suggest_vocabulary_size`), if so many
     are frequent and not single tokens already.
     """
-    if (run / CONFIG).exists():
-        return
     remove(run / START)  # of a start with other settings
     if not config.extend_vocabulary:
         return
@@ -74,9 +72,8 @@ def extend_parent(config: RunConfig, run: Path, say: Say) -> None:
     added = larger.pieces(range(tokenizer.padding, larger.padding))
     new_tags = [piece for piece in added if piece in tags]
     say(" ".join([f"the vocabulary is that of {config.begin_with} with {len(added):,} more tokens", *new_tags]))
-    model, tokenizers = extend_model(stored, extension)
+    model = extend_model(stored, extension)
     own = stored.config.model_copy(update={"data": config.data, "weights": "fp32"})
     notes = stored.notes | ({NEW_TAGS: " ".join(new_tags)} if new_tags else {})
-    card = (stored.folder / CARD).read_text("utf-8") if (stored.folder / CARD).is_file() else ""
     with whole_folder(run / START) as partial:
-        save_model(partial, model, tokenizers, own, notes=notes, card=card)
+        save_model(partial, model, extension.tokenizers, own, notes=notes, card=read_card(stored.folder))

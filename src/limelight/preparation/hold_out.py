@@ -9,7 +9,6 @@ import hashlib
 import heapq
 import re
 import sys
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -21,7 +20,7 @@ from limelight.files import whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.kept import Say
 from limelight.storage.layout import CONFIG
-from limelight.text.pair import Pair
+from limelight.text.pair import Pair, normalized
 
 HELD_OUT = "held-out"
 ROLES = ("valid", "test")
@@ -65,8 +64,6 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     Raises `UserError` if a direction has too few pairs.
     """
     data = config.data
-    if not data.hold_out or (run / CONFIG).exists():
-        return
     chosen = {}
     for direction in _directions(data):
         corpora = [corpus for corpus in data.train if corpus.direction == direction and not corpus.tag]
@@ -167,7 +164,7 @@ def text_hash(text: str, seed: str = "") -> int:
 
 def fold(text: str) -> str:
     """Normalize a text so that differences in case, white space and Unicode normalization vanish."""
-    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+    return normalized(text).casefold()
 
 
 EXAMPLES = 3

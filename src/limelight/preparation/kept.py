@@ -1,9 +1,7 @@
 """What a run keeps of its text: token stores, and copies of the validation pairs. A run that has begun goes on with
 them, whatever has become of its files."""
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple
 from itertools import starmap
 from pathlib import Path
@@ -14,7 +12,7 @@ from pydantic import BaseModel
 from limelight.batching.store import DESCRIPTION, store_matches
 from limelight.config import Corpus, RunConfig, known_languages
 from limelight.errors import RunError
-from limelight.files import sha256, write_whole
+from limelight.files import json_hash, sha256, write_whole
 from limelight.storage.layout import CONFIG, TOKENIZER
 from limelight.text.pair import Pair
 from limelight.text.words import words_of
@@ -45,8 +43,7 @@ def fingerprint(config: RunConfig, files: Iterable[str], tokenizer: Path | None 
         return ""
     settings = config.data.model_dump(mode="json", exclude={"on_doubt"})
     vocabulary = sorted(map(sha256, filter(Path.is_file, tokenizer.rglob("*")))) if tokenizer else []
-    parts = [states, settings, config.batching.max_length, config.training.seed, vocabulary]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return json_hash([states, settings, config.batching.max_length, config.training.seed, vocabulary])
 
 
 def _say_changed(files: Sequence[str], say: Say) -> None:
@@ -85,6 +82,13 @@ def kept_pairs(run: Path, name: str) -> list[Pair]:
     return list(starmap(Pair, _read(run, name).pairs))
 
 
+def kept_valid(run: Path, corpora: Sequence[Corpus]) -> Iterator[tuple[Corpus, list[Pair]]]:
+    """The validation corpora of a run with their pairs, as far as it has kept them."""
+    for number, corpus in enumerate(corpora):
+        if keeps(run, name := f"valid-{number}"):
+            yield corpus, kept_pairs(run, name)
+
+
 def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say: Say) -> list[Pair] | None:
     """The validation pairs of a run that has begun; None for another one."""
     if not (is_resumed(run) and keeps(run, name)):
@@ -98,8 +102,7 @@ def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say:
 def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list[str]]:
     """Some validation sentences of a run by language, `""` where that is not named; empty for a model folder."""
     by_language: dict[str, list[str]] = {}
-    for number, corpus in enumerate(corpora):
-        pairs = kept_pairs(run, f"valid-{number}") if keeps(run, f"valid-{number}") else []
+    for corpus, pairs in kept_valid(run, corpora):
         languages = known_languages(corpus)
         for pair in pairs:
             for language, text in zip(languages, (pair.source, pair.target), strict=True):

@@ -21,7 +21,7 @@ from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_
 from limelight.preparation.read import has_text, new_corpora, pairs_of, silently
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
-from limelight.storage.layout import CONFIG, LABELS, TOKENIZER
+from limelight.storage.layout import LABELS, TOKENIZER
 from limelight.text.clean import CleanReport, LeftOutList, SkipReport, clean
 from limelight.text.labels import dump_labels, label_fault, label_numbers, labels_fault, read_labels
 from limelight.text.pair import Pair
@@ -59,14 +59,12 @@ def _read(corpus: Corpus, data: DataConfig, on_bad_line: OnBadLine) -> Iterator[
     return pairs_of(corpus, skip, on_bad_line)
 
 
-def first_look(config: RunConfig, run: Path, say: Say) -> None:
-    """Report the first pair of each corpus, and problems of training and validation text.
+def first_look(config: RunConfig, say: Say) -> None:
+    """Report the first pair of each corpus of a run that has not begun, and problems of training and validation text.
 
-    A resumed run has reported them before. Raises `UserError` for a file that cannot be read, and for one that is
+    Raises `UserError` for a file that cannot be read, and for one that is
     mostly wrong, unless `data.on_doubt` is `warn`.
     """
-    if (run / CONFIG).exists():
-        return
     new = new_corpora(config.data)
     for corpus in new:
         for pair in islice(cleaned(config.data, [corpus]), 1):
@@ -167,12 +165,11 @@ def _learn_from_pairs(config: RunConfig) -> Tokenizers:
     """One vocabulary for both sides, or one for each."""
     data, is_joint = config.data, config.tokens.joint
     count = count_pairs(data)
-    languages = sorted({language for corpus in data.train for language in (corpus.source, corpus.target)})
 
     def learn(*sides: str) -> Tokenizer:
         texts = (getattr(pair, side) for pair in cleaned(data, data.train) for side in sides)
         reserved = further_pieces(config) if "source" in sides else ()
-        return learn_tokenizer(config, texts, count, languages=languages, reserved=reserved)
+        return learn_tokenizer(config, texts, count, reserved=reserved)
 
     source = learn("source", "target") if is_joint else learn("source")
     return Tokenizers(source, source if is_joint else learn("target"))

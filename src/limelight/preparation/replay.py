@@ -33,7 +33,7 @@ from limelight.errors import RunError, UserError
 from limelight.files import remove, whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.hold_out import first_by_hash, write_tsv
-from limelight.preparation.kept import DATA, Say, keeps, kept_pairs
+from limelight.preparation.kept import DATA, Say, kept_valid
 from limelight.preparation.pairs import cleaned
 from limelight.preparation.read import REPLAY, has_text, new_corpora, pairs_of, silently
 from limelight.storage.layout import CONFIG, find_model
@@ -131,8 +131,6 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
 
 def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     """Write the general text of a run that has not begun."""
-    if (run / CONFIG).exists():
-        return
     remove(run / GENERAL)  # of a start with other settings
     new = new_corpora(config.data)
     if len(new) == len(config.data.train):
@@ -159,8 +157,8 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     )
 
 
-def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
-    """The general text of a run or model folder by direction; empty if it has none.
+def read_general(run: Path, *roles: str) -> Text:
+    """The general text for these roles of a run or model folder by direction; empty if it has none.
 
     Raises `RunError` if it is damaged.
     """
@@ -168,7 +166,10 @@ def read_general(run: Path, role: str) -> dict[Direction, list[Pair]]:
         return {}
     try:
         about = _About.model_validate_json((run / GENERAL / ABOUT).read_bytes())
-        return {direction: list(read_pairs([run / GENERAL / _name(role, direction)])) for direction in about.directions}
+        return {
+            direction: [pair for role in roles for pair in read_pairs([run / GENERAL / _name(role, direction)])]
+            for direction in about.directions
+        }
     except (OSError, ValueError) as error:
         raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
 
@@ -208,7 +209,7 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
     parent, folder = load_config(model / CONFIG), folder if folder.is_dir() else model
     wanted = min(MAX_REPLAYED, max(MIN_REPLAYED, round(config.data.replay * count)))
     if config.data.general:
-        text, unseen = _by_direction(_of_named_files(config, directions_of(parent.data), wanted)), Text()
+        text, unseen = by_direction(_of_named_files(config, directions_of(parent.data), wanted)), Text()
         for direction, pairs in text.items():
             if len(pairs) < MIN_PAIRS:
                 raise UserError(
@@ -216,8 +217,8 @@ def _general_text(config: RunConfig, count: int) -> GeneralText:
                     "thousands"
                 )
     else:
-        text = _by_direction(_of_training_text(parent, folder, wanted)) or read_general(folder, "train")
-        unseen = _by_direction(_of_validation_text(parent, folder))
+        text = by_direction(_of_training_text(parent, folder, wanted)) or read_general(folder, "train")
+        unseen = by_direction(_of_validation_text(parent, folder))
     general = _by_role(text, unseen, wanted)
     if has_tags(parent.data):
         return general
@@ -240,30 +241,29 @@ def _of_named_files(config: RunConfig, directions: tuple[Direction, ...], wanted
 
 
 def _of_training_text(parent: RunConfig, run: Path, wanted: int) -> Iterator[Part]:
-    """Pairs of the training text that a run keeps, drawn evenly."""
+    """Usable pairs of the training text that a run keeps, drawn evenly."""
     for number, corpus in enumerate(parent.data.train):
         folder = run / DATA / f"train-{number}"
         if folder.is_dir() and corpus.tag != "bt" and parent.learns == "pairs":
             store = open_store(folder)
             drawn = np.random.default_rng(number).permutation(len(store))[: wanted + 4 * MEASURED]
-            yield corpus.direction, starmap(Pair, store.texts(np.sort(drawn))), parent.data.both_directions
+            pairs = filter(_is_usable, starmap(Pair, store.texts(np.sort(drawn))))
+            yield corpus.direction, pairs, parent.data.both_directions
 
 
 def _of_validation_text(parent: RunConfig, run: Path) -> Iterator[Part]:
-    """The validation text that a run keeps, with the general text that measured a fine-tuned one."""
-    for role in ("valid", "test"):
-        for direction, pairs in read_general(run, role).items():
-            yield direction, pairs, False
-    for number, corpus in enumerate(parent.data.valid):
-        if keeps(run, f"valid-{number}"):
-            yield corpus.direction, kept_pairs(run, f"valid-{number}"), parent.data.both_directions
+    """The usable validation text that a run keeps, with the general text that measured a fine-tuned one."""
+    for direction, pairs in read_general(run, "valid", "test").items():
+        yield direction, filter(_is_usable, pairs), False
+    for corpus, kept in kept_valid(run, parent.data.valid):
+        yield corpus.direction, filter(_is_usable, kept), parent.data.both_directions
 
 
-def _by_direction(parts: Iterable[Part]) -> Text:
-    """The usable pairs of each direction; pairs for both directions also with their sides swapped."""
+def by_direction(parts: Iterable[Part]) -> Text:
+    """The pairs of each direction; pairs for both directions also with their sides swapped."""
     text: Text = {}
     for direction, pairs, both in parts:
-        added = list(filter(_is_usable, pairs))
+        added = list(pairs)
         text.setdefault(direction, []).extend(added)
         if both:
             swapped = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in added)

@@ -40,9 +40,13 @@ def make_tokenizers(
     return load_tokenizers(run / TOKENIZER)  # from the files, as all later uses do
 
 
-def learn_tokenizer(
-    config: RunConfig, texts: Iterable[str], count: int, *, languages: Sequence[str] = (), reserved: Sequence[str] = ()
-) -> Tokenizer:
+def languages_of(config: RunConfig) -> list[str]:
+    """The languages of the training text, sorted; none of text that is not translated."""
+    corpora = config.data.train if config.learns == "pairs" else ()
+    return sorted({language for corpus in corpora for language in corpus.direction})
+
+
+def learn_tokenizer(config: RunConfig, texts: Iterable[str], count: int, *, reserved: Sequence[str] = ()) -> Tokenizer:
     """Learn a vocabulary, by the settings of a run, from texts with about as many characters as `count` pairs."""
     tokens = config.tokens
     return train_tokenizer(
@@ -52,6 +56,6 @@ def learn_tokenizer(
         byte_fallback=tokens.byte_fallback,
         seed=config.training.seed,
         sentences=count,
-        languages=languages,
+        languages=languages_of(config),
         reserved=reserved,
     )

@@ -17,6 +17,7 @@ from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
+from limelight.formats.lines import chunks
 from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import Index, TranslationMemory, open_memory
 from limelight.formats.unit import FormatError, Unit
@@ -207,11 +208,10 @@ class TranslationLane(Engine):
         for index, translated in enumerate(answers):
             sentences = translated["sentences"]
             last = max(0, len(sentences) - MAX_SENTENCES)
-            for begin in range(0, last, MAX_SENTENCES):
-                part = sentences[begin : min(begin + MAX_SENTENCES, last)]
+            for part in chunks(sentences[:last], MAX_SENTENCES):
                 self.send(Report(request.task.id, "sentences", [index, part]))
             translated["sentences"] = sentences[last:]
-        self.send(Report(request.task.id, "done", answers))
+        self.done(request.task.id, answers)
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""

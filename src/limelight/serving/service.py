@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -151,7 +152,7 @@ class Service:
     """Whether the service is about to end, and takes nothing more."""
     connections: Callable[[], int] = lambda: 0
     """How many there are; the server sets it."""
-    used: dict[str, int] = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
     """Characters that each client has had translated since the start."""
 
     def __post_init__(self) -> None:
@@ -239,7 +240,7 @@ class Service:
         answers: list[dict[str, Any]] = await way.model.pool.run(client.id, "translate", texts, engine_options, **more)
         characters = sum(map(len, texts))
         self.metrics.characters.inc(characters)
-        self.used[client.key] = self.used.get(client.key, 0) + characters
+        self.used[client.key] += characters
         return answers
 
     async def segments(

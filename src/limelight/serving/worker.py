@@ -12,7 +12,7 @@ from limelight.child import Inbox, Send
 from limelight.config import load_config
 from limelight.decoding.ahead import compile_aside
 from limelight.decoding.sampling import Sampling
-from limelight.errors import RunError, UserError
+from limelight.errors import UserError, fault_of
 from limelight.formats.translation_memory import open_memories
 from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.models.families import choose_device
@@ -122,6 +122,5 @@ def work(inbox: Inbox, send: Send, loading: Loading) -> None:
         with rare_collections():
             engine.run(inbox)
     except Exception as error:
-        kind = "" if isinstance(error, UserError | RunError) else f"{type(error).__name__}: "
-        reason = f"{kind}{error}".encode(errors="replace").decode()  # the names of files are any bytes
+        reason = fault_of(error).encode(errors="replace").decode()  # the names of files are any bytes
         report(Report(0, "closed", reason))

@@ -24,6 +24,8 @@ INT8_COST = "int8.json"
 ROLES = "roles.json"
 FIRST_LOOK = "first-look.json"
 """A document of the page, which it shows while the model loads."""
+OF_WEIGHTS = (ALIGNMENT, CONFIDENCE, FIRST_LOOK, INT8_COST, ROLES)
+"""Files of what was measured of the weights."""
 BOX = Path(__file__).parents[1] / "box"
 """Bundled models: one folder for each, with its name."""
 DEFAULT = "tatoeba-en-de-fr"

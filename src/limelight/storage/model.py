@@ -29,6 +29,7 @@ from limelight.storage.weights import (
 from limelight.text.labels import dump_labels, read_labels
 from limelight.tokens import Tokenizers, load_tokenizers, save_tokenizers
 from limelight.tokens.extend import Extension
+from limelight.untrusted import read_plain
 
 
 class Unallocated(TorchFunctionMode):
@@ -124,14 +125,26 @@ def save_model(
     save_weights(folder / WEIGHTS, named_weights(model), notes)
 
 
+MAX_CARD = 4_000_000
+"""Maximum bytes of a card, which includes the cards of its parents."""
+
+
+def read_card(folder: Path, name: str = CARD) -> str:
+    """The card of a model; empty if there is none."""
+    try:
+        return read_plain(folder / name, MAX_CARD).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
 def save_labels(folder: Path, model: Model) -> None:
     """Write the labels of a classifier; does nothing for other models."""
     if isinstance(model, Classifier):
         write_whole(folder / LABELS, dump_labels(model.labels))
 
 
-def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Tokenizers]:
-    """The model with the extended vocabulary, and its tokenizers. Existing rows keep their values, so outputs differ
+def extend_model(stored: StoredModel, extension: Extension) -> Model:
+    """The model with the extended vocabulary. Existing rows keep their values, so outputs differ
     only by the new tokens.
 
     Args:
@@ -147,4 +160,4 @@ def extend_model(stored: StoredModel, extension: Extension) -> tuple[Model, Toke
             new = torch.stack([tensor[list(ids)].float().mean(0) for ids in extension.parts]).to(tensor.dtype)
             weights[name] = torch.cat([tensor[:padding], new, tensor[padding:]])
     put_weights(model, weights, where=str(stored.folder))
-    return model, extension.tokenizers
+    return model

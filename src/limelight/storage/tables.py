@@ -1,7 +1,6 @@
 """Learned tables of a model: language detector and shortlist as tensors; confidence, the attention heads from which
 words are aligned, and the roles of all heads as JSON."""
 
-import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +24,7 @@ from pydantic import (
 from pydantic.dataclasses import dataclass
 
 from limelight.errors import UserError, shown
-from limelight.files import write_whole
+from limelight.files import json_hash, write_whole
 from limelight.storage.weights import read_weights, save_weights
 from limelight.text.detection import BUCKETS, LanguageDetector
 from limelight.tokens import END, UNKNOWN, Tokenizers
@@ -301,5 +300,4 @@ def read_shortlist(path: Path, tokenizers: Tokenizers) -> Shortlist:
 
 def fingerprint(tokenizers: Tokenizers) -> str:
     """SHA-256 of the tokens of both sides in the order of their ids."""
-    pieces = [tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers]
-    return hashlib.sha256(json.dumps(pieces).encode()).hexdigest()
+    return json_hash([tokenizer.pieces(range(tokenizer.size)) for tokenizer in tokenizers])

@@ -141,9 +141,8 @@ def augment(
             alignment = joined_alignment(texts, [alignment_of(part) for part in parts])
             if marks.pop("emphasis"):
                 result = result.changed("emphasis", _emphasis(result.pair, alignment, random))
-            if any(marks.values()):
-                pair, applied = place_marks(result.pair, alignment, random, **marks)
-                result = result._replace(pair=pair, applied=result.applied + applied)
+            pair, applied = place_marks(result.pair, alignment, random, **marks)
+            result = result._replace(pair=pair, applied=result.applied + applied)
         for name, change in changes.items():
             if not (name in TAGGING and has_own) and drawn(name):
                 result = result.changed(name, change(result.pair, languages[row], random))

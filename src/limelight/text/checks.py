@@ -3,8 +3,6 @@
 A check compares two texts, and knows no language: it reads letters, digits and characters by their Unicode properties.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Filter useless or harmful pairs and unreadable lines; report which, why and how many."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

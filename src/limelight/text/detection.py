@@ -9,8 +9,6 @@ the same probability (`LanguageDetector.other`), a little less than n-grams of h
 that no language has learned is not said to be in the most similar one with certainty.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Quotes that a file format escapes in its strings, as Android, PHP and JavaScript do: `It\\'s late`."""
 
-from __future__ import annotations
-
 import re
 
 _BARE = {quote: re.compile(rf"(?<!\\){quote}|\\\\{quote}") for quote in "'\""}

@@ -5,8 +5,6 @@ in Neural Machine Translation via Side Constraints").
 label.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -113,7 +113,6 @@ class Glossary:
         """Raises `UserError` for a term that is empty, too long, or contains marks."""
         bare = ((term.source, "|".join(filter(None, map(str.strip, term.target.split("|"))))) for term in terms)
         self.terms = tuple(dict.fromkeys(Term(*sides) for sides in bare))
-        self.source_lang = source_lang
         self._endings = Endings(source_lang)
         self._root = _Node({}, [])
         for term in self.terms:

@@ -1,7 +1,5 @@
 """Random names, numbers, addresses and other strings that a translation has to copy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from random import Random

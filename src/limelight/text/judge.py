@@ -5,8 +5,6 @@ languages that a model knows (`foreign_language`): a detector (`text/detection.p
 Spanish text French, with certainty. Only clear evidence counts.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

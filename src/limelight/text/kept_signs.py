@@ -8,8 +8,6 @@ by its Unicode category.
 without a token is spelled in bytes or unknown, and models rarely learn the bytes of rare characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 A row of `data/languages.txt` has the code of a language, its English name, other names, and other codes.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 from typing import NamedTuple

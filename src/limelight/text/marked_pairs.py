@@ -11,8 +11,6 @@ outside (Koehn et al. 2003, section 4.1).
 A draft collects insertions and replacements by their places in the two texts, and applies all of them at the end.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ Only functions for marked text interpret them (`tokens/marked.py`); in all other
 that inserts marks into untrusted text has to check for such characters first (`has_marks`).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple

@@ -7,8 +7,6 @@ translation. A small number may be a word there. Nothing here depends on a langu
 months, facts of the Unicode CLDR.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

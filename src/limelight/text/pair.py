@@ -2,10 +2,9 @@
 .jsonl, .tmx, or two files line by line.
 """
 
-from __future__ import annotations
-
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -65,6 +64,8 @@ WRITTEN = (".tsv", ".jsonl", ".tmx")
 _BREAKS = re.compile(r"[\t\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML does not permit."""
+NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""Characters that JSON can represent, but no text may have."""
 
 
 def require_written(path: PurePath) -> None:
@@ -74,6 +75,11 @@ def require_written(path: PurePath) -> None:
             f"{path}: pairs are written as {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}, not "
             f"{path.suffix or 'without a suffix'}: give -o {path.with_suffix('.tmx')}"
         )
+
+
+def normalized(text: str) -> str:
+    """The text as it is compared: Unicode in NFC, single spaces, none at the ends."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def one_line(text: str) -> str:

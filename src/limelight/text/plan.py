@@ -7,8 +7,6 @@ Sentences are marked text (`text/marking.py`). Tags are removed from the model's
 weights. A text without spans and terms is a plan of plain sentences.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import groupby

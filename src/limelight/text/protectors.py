@@ -4,8 +4,6 @@ A protector finds spans in a text. `PROTECTORS` has the predefined ones; `patter
 a group with the name of a role, its matches with this group have this role.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence

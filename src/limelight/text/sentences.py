@@ -9,8 +9,6 @@ step. Text without the end of a sentence (a list, base64, emoji) is one sentence
 punctuation, else at spaces, else between two characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache

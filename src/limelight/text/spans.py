@@ -7,8 +7,6 @@ The text with placeholders is marked text (see `text/marking.py`). Each span is 
 well-formed ones are reported.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -3,8 +3,6 @@
 Text is not normalized: line ends, tabs and repeated spaces are ordinary characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -5,8 +5,6 @@ characters and merges keeps its segmentation, and the weights of a trained model
 their rows).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache

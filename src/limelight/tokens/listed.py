@@ -4,8 +4,6 @@ The ids do not come from the sentencepiece model: both sides may share one list 
 token that is not in the list is unknown, while a character that is unknown to the model may be in the list.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Sequence

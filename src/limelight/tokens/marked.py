@@ -6,8 +6,6 @@ have different ids. Spaces around the marks of a term are ignored: "cat <ph30> K
 "cat<ph30> Katze<ph31> sleeps".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -100,8 +98,6 @@ def encode_mixed(
 
 def decode_marked(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """The marked text of `ids`: like `decode`, but including placeholders."""
-    if isinstance(tokenizer, TaggedTokenizer):
-        tokenizer = tokenizer.tokenizer
     keeps = _keeps_spaces(tokenizer)
     text, segment = "", list[int]()
     for number, piece in zip(ids, tokenizer.pieces(ids), strict=True):

@@ -5,8 +5,6 @@ Neither is executable, and both are validated: file sizes are bounded, no file n
 the SHA-256 of the model file must match the description.
 """
 
-from __future__ import annotations
-
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -4,9 +4,8 @@ The seed of sentencepiece's generator is not valid across processes; a resumed r
 all draws depend only on the seed, in any process. Words are sampled separately, as tokens contain no inner spaces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
+from functools import cache
 from random import Random
 
 Word = tuple[int, ...]
@@ -55,15 +54,13 @@ class BpeDropout:
 
     def draws(self, amount: float, seed: int) -> Draw:
         """A function that samples a segmentation of a word; equal seeds give equal sequences."""
-        random, pool = Random(seed), dict[tuple[Word, int], Word]()
+        random = Random(seed)
 
-        def draw(word: Word) -> Word:
-            key = word, int(random.random() * VARIANTS)
-            if key not in pool:
-                pool[key] = self._segment(word, amount, random)
-            return pool[key]
+        @cache
+        def variant(word: Word, _number: int) -> Word:
+            return self._segment(word, amount, random)
 
-        return draw
+        return lambda word: variant(word, int(random.random() * VARIANTS))
 
     def _segment(self, word: Word, amount: float, random: Random) -> Word:
         if any(self._fixed[number] for number in word):

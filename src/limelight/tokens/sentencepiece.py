@@ -4,12 +4,10 @@ The model file is a standard sentencepiece model that other tools can read. Padd
 the last token.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Sequence
-from functools import partial
+from typing import Any
 
 import sentencepiece
 
@@ -159,10 +157,16 @@ def train_sentencepiece(
     coverage = _COVERAGE_WITH_BYTES if byte_fallback else 1.0
     size = vocabulary_size or suggest_vocabulary_size(pairs, count_alphabet(sentences, coverage))
     require_size(size, len(reserved))
-    learn = partial(_train, sentences, kind, reserved=reserved, byte_fallback=byte_fallback)
-    required = required_characters(sentences, size)
+    settings = {
+        "model_type": kind,
+        "control_symbols": [piece for piece in reserved if is_control(piece)],
+        "user_defined_symbols": [piece for piece in reserved if not is_control(piece)],
+        "byte_fallback": byte_fallback,
+        "character_coverage": coverage,
+        "required_chars": required_characters(sentences, size),
+    }
     try:
-        model = learn(size=size, exact=vocabulary_size is not None, required=required)
+        model = _train(sentences, size, exact=vocabulary_size is not None, **settings)
     except RuntimeError as error:
         if match := _TOO_LARGE.search(str(error)):
             raise UserError(
@@ -179,19 +183,16 @@ def train_sentencepiece(
                 f"pieces, take {smallest:,} already; choose a larger size, or none for the default"
             ) from None
         # The library requires characters that the suggestion does not count: add the suggested size to them.
-        model = learn(size=smallest + size, exact=False, required=required)
+        model = _train(sentences, smallest + size, exact=False, **settings)
     return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
 
 
-def _train(
-    sentences: Sequence[str], kind: str, *, size: int, reserved: Sequence[str], byte_fallback: bool, exact: bool,
-    required: str,
-) -> bytes:  # fmt: skip
+def _train(sentences: Sequence[str], size: int, *, exact: bool, **settings: Any) -> bytes:
+    """A model of `size` tokens, or of fewer unless it is `exact`; with further settings of the library's trainer."""
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
         model_writer=model,
-        model_type=kind,
         vocab_size=size,
         hard_vocab_limit=exact,
         eos_id=END,
@@ -201,13 +202,9 @@ def _train(
         eos_piece=END_PIECE,
         unk_piece=UNKNOWN_PIECE,
         unk_surface=UNKNOWN_TEXT,
-        control_symbols=[piece for piece in reserved if is_control(piece)],
-        user_defined_symbols=[piece for piece in reserved if not is_control(piece)],
-        byte_fallback=byte_fallback,
-        character_coverage=_COVERAGE_WITH_BYTES if byte_fallback else 1.0,
-        required_chars=required,
         normalization_rule_name="identity",
         max_sentence_length=1_000_000,
         minloglevel=2,
+        **settings,
     )
     return model.getvalue()

@@ -1,7 +1,5 @@
 """Train, save and load the tokenizers of a model, and add the tags of a direction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple

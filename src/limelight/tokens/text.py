@@ -4,8 +4,6 @@ Tokenizers that collapse white space would lose the lines of a document: for the
 with the reserved token `<line>` between lines. A character tokenizer encodes `\\n` itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 

@@ -4,8 +4,6 @@ Special ids follow Marian's convention: end 0, unknown 1, padding the last id. S
 and a decoder starts from padding, whose embedding is zero.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Sequence

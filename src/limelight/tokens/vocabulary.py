@@ -1,7 +1,5 @@
 """The size of a vocabulary, and the sentences from which it is learned."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from limelight.config import Direction
-from limelight.errors import UserError
+from limelight.errors import UserError, fault_of
 from limelight.evaluation.confidence import (
     MIN_PAIRS,
     Examples,
@@ -79,8 +79,7 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
             try:
                 work()
             except Exception as error:  # whatever it is, the run is done
-                kind = "" if isinstance(error, UserError) else f"{type(error).__name__}: "
-                say(f"warning: {failure} ({kind}{error})")
+                say(f"warning: {failure} ({fault_of(error)})")
 
 
 def keep_first_look(translator: Translator, corpora: Corpora) -> None:

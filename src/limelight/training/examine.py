@@ -1,7 +1,5 @@
 """What a run has learned, and what went wrong, in words for people who trained it: `limelight doctor RUN`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +12,7 @@ from limelight.evaluation.score import perplexity, score_pairs
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
-from limelight.preparation.kept import keeps, kept_pairs
+from limelight.preparation.kept import kept_valid
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.pair import Pair
 
@@ -47,16 +45,14 @@ def examine_run(run: Path) -> list[str]:
         raise UserError(f"{run / LOG}: the run has no log; give the folder that `limelight train --out RUN` wrote")
     lines = list(findings_of_losses(list(log_entries(run / LOG))))
     valid = config.data.valid if config.learns == "pairs" else ()
-    names = {f"valid-{number}": corpus for number, corpus in enumerate(valid)}
-    corpora = [(corpus, kept_pairs(run, name)) for name, corpus in names.items() if keeps(run, name)]
-    if not any(pairs for _, pairs in corpora):
+    corpora = [(corpus, pairs) for corpus, pairs in kept_valid(run, valid) if pairs]
+    if not corpora:
         return [*lines, "the run has no sentence pairs for validation, so what the model does cannot be examined"]
     translator = load_translator(run)
     for corpus, pairs in corpora:
         languages = corpus.direction if len(translator.directions) > 1 else (None, None)
-        if pairs:
-            sample = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
-            lines += findings_of_perplexities(translator, sample, *languages)
+        sample = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
+        lines += findings_of_perplexities(translator, sample, *languages)
     if not {*lines} & {*ADVICE.values()}:
         lines.append("no fault was found")
     return lines

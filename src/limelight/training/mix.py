@@ -128,7 +128,7 @@ def mix_with_parent(run: Run, task: Translation) -> None:
             Change(sum(map(len, text.values())), *(_scores(translator, text, config) for translator in translators))
             if any(text.values())
             else None
-            for text in (_unseen(run, task), _general(run.folder))
+            for text in (_unseen(run, task), read_general(run.folder, "valid", "test"))
         )
     share = float(read_weights(best / WEIGHTS)[1][SHARE])
     before_after = BeforeAfter(share, new, general)
@@ -165,7 +165,8 @@ def _best_share(
     its validation."""
     model, precision = run.model, run.precision
     assert isinstance(model, Seq2Seq)
-    unseen = _general(run.folder)
+    # All that is held out, as scores of few pairs are uncertain; a choice among two can hardly fit it.
+    unseen = read_general(run.folder, "valid", "test")
     general = valid_sets(run.config, run.tokenizers, model, unseen, sum(map(len, unseen.values())))
     best, score, kept, chosen = 0.0, 0.0, 0.0, None
     for share in (0.0, *SHARES):
@@ -198,13 +199,6 @@ def _unseen(run: Run, task: Translation) -> Corpora:
         if test.is_file():
             unseen[corpus.direction] = list(read_pairs([test]))
     return unseen or task.valid_pairs
-
-
-def _general(run: Path) -> Corpora:
-    """The general text that chooses and measures the model: all that is held out, as scores of few pairs are uncertain.
-    A choice among two can hardly fit it."""
-    parts = [read_general(run, role) for role in ("valid", "test")]
-    return {direction: [pair for part in parts for pair in part[direction]] for direction in parts[0]}
 
 
 def _scores(translator: Translator, text: Corpora, config: RunConfig) -> Scores:

@@ -28,10 +28,10 @@ from limelight.models.interface import Model
 from limelight.models.transformer.halves import Classifier
 from limelight.preparation.kept import Say
 from limelight.recipes import find_recipe
-from limelight.storage.layout import CARD, CONFIG, LABELS, WEIGHTS, find_model, find_start
+from limelight.storage.layout import CONFIG, LABELS, WEIGHTS, find_model, find_start
+from limelight.storage.model import read_card
 from limelight.storage.weights import named_weights, put_weights, read_numbers
 from limelight.text.labels import read_labels
-from limelight.untrusted import read_plain
 
 
 def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
@@ -56,7 +56,7 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
                 "training does not know; begin with a Marian model, or train without --from"
             )
         if parent.learns == "pairs" and has_tags(parent.data):
-            inherited = tuple((direction.source, direction.target) for direction in directions_of(parent.data))
+            inherited = directions_of(parent.data)
     data = config.data.model_copy(update={"inherited": inherited})
     if stored is None or stored.data.train != data.train:
         # Two directions would mean two language tags, so what has no name is in the only direction that is named.
@@ -98,8 +98,6 @@ def _named_alike(corpora: tuple[Corpus, ...], *directions: Direction) -> tuple[C
 
 PARENT = "parent.md"
 """The card of the model that a run began with, in the run folder."""
-MAX_CARD = 4_000_000
-"""Maximum bytes of a card, which includes the cards of its parents."""
 HEAD = "output."
 """Prefix of the weights of a classifier's last layer."""
 
@@ -136,17 +134,7 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path) -> None:
 
 def keep_parent_card(begin_with: str, folder: Path) -> None:
     """Copy the other model's card into a run folder, for the cards of the run; the model may be removed later."""
-    try:
-        card = read_plain(find_model(begin_with) / CARD, MAX_CARD).decode("utf-8", errors="replace")
-    except OSError:
-        card = ""
-    write_whole(folder / PARENT, card)
-
-
-def parent_card(folder: Path) -> str:
-    """The card that `keep_parent_card` copied; empty if there is none."""
-    path = folder / PARENT
-    return read_plain(path, MAX_CARD).decode("utf-8") if path.is_file() else ""
+    write_whole(folder / PARENT, read_card(find_model(begin_with)))
 
 
 MAY_DIFFER = {"family", "dropout", "layers", "encoder_layers", "decoder_layers"}

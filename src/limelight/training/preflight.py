@@ -16,7 +16,7 @@ from limelight.preparation.extend import require_extendable, tags_of
 from limelight.preparation.kept import is_resumed, keeps
 from limelight.preparation.pairs import further_pieces
 from limelight.preparation.read import REPLAY, pairs_of, silently
-from limelight.preparation.vocabulary import learn_tokenizer
+from limelight.preparation.vocabulary import languages_of, learn_tokenizer
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.tokens import Tokenizers, load_tokenizers
 from limelight.tokens.marked import require_marks
@@ -122,13 +122,11 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
         return load_tokenizers(folder / TOKENIZER)
     if config.begin_with:
         return load_tokenizers(find_model(config.begin_with) / TOKENIZER)
-    tokens, pairs = config.tokens, config.data.train if config.learns == "pairs" else ()
-    languages = sorted({language for corpus in pairs for language in (corpus.source, corpus.target)})
-    reserved = further_pieces(config)
+    tokens, reserved = config.tokens, further_pieces(config)
     if tokens.vocabulary_size is not None:
-        require_size(tokens.vocabulary_size, len(reserved_pieces(languages, reserved)))
+        require_size(tokens.vocabulary_size, len(reserved_pieces(languages_of(config), reserved)))
     small = config.model_copy(update={"tokens": tokens.model_copy(update={"vocabulary_size": None})})
-    source, target = (learn_tokenizer(small, [text], 1, languages=languages, reserved=reserved) for text in "ab")
+    source, target = (learn_tokenizer(small, [text], 1, reserved=reserved) for text in "ab")
     return Tokenizers(source, source if tokens.joint or not config.data.train else target)
 
 

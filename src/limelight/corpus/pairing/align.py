@@ -5,8 +5,6 @@ and names; with a translation of the source (the idea of Bleualign: Sennrich and
 that it finds teach a lexicon (IBM Model 1), with which the second pass finds more, and the third again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

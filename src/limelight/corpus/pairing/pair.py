@@ -2,8 +2,6 @@
 together are paired.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,11 +13,11 @@ from limelight.corpus.pairing.path import Bead
 from limelight.documents.document import open_document
 from limelight.errors import UserError, counted
 from limelight.formats.opening import BOTH_SIDES
-from limelight.formats.registry import BILINGUAL, is_document
+from limelight.formats.registry import is_document
 from limelight.formats.unit import Options, Unit, has_words
 from limelight.text.judge import function_words, likely_language
 from limelight.text.languages import normal_code
-from limelight.text.marking import CODES, FIRST_CODE
+from limelight.text.marking import CODES, mark_number
 from limelight.text.pair import Pair
 from limelight.text.sentences import split_sentences
 
@@ -112,7 +110,7 @@ def _language_of(path: Path, texts: Sequence[str], option: str) -> str:
 def _units_of(path: Path) -> list[Unit]:
     """The texts of a document. Raises `UserError` for files with both sides, which need no pairing."""
     suffix = path.suffix.lower()
-    if suffix in (*BOTH_SIDES, *BILINGUAL) and suffix != ".pot":
+    if suffix in BOTH_SIDES:
         raise UserError(
             f"{path}: holds texts with their translations already: give it to `limelight clean` or `limelight train` "
             "as it is"
@@ -123,8 +121,8 @@ def _units_of(path: Path) -> list[Unit]:
 
 def plain(unit: Unit) -> str:
     """The text of a unit without its codes. A code without content, such as a line break, is a space."""
-    spaces = {FIRST_CODE + number for number, code in enumerate(unit.codes) if code.role == "alone"}
-    return CODES.sub(lambda mark: " " if ord(mark[0]) in spaces else "", unit.text)
+    spaces = {number for number, code in enumerate(unit.codes) if code.role == "alone"}
+    return CODES.sub(lambda mark: " " if mark_number(mark[0]) in spaces else "", unit.text)
 
 
 def sentences_of(units: Sequence[Unit], language: str) -> list[Sentence]:

@@ -6,8 +6,6 @@ Aligning Sentences in Bilingual Corpora", equations 3 to 5), and evidence from m
 (`words.py`) of all words of its sentences is above `Section.neutral` it speaks for the bead, otherwise against it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,7 @@ A source word matches a target word with a weight from 0 to 1. The idf of a word
 it (inverse document frequency).
 """
 
-from __future__ import annotations
-
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -72,20 +71,20 @@ def learned_words(pairs: Sequence[Pieces], sources: int, targets: int, equal: Ma
     ours, theirs = np.divmod(forward.keys, targets)
     weights = np.minimum(1.0, 2 * np.sqrt(forward.probabilities * backward.of(theirs * sources + ours)))
     kept = (weights >= MIN_WEIGHT) & (ours < sources) & (forward.counts >= MIN_MET)
-    matches: dict[int, dict[int, float]] = {}
+    matches = defaultdict[int, dict[int, float]](dict)
     for word, other, weight in zip(ours[kept].tolist(), theirs[kept].tolist(), weights[kept].tolist(), strict=True):
-        matches.setdefault(word, {})[other] = weight
+        matches[word][other] = weight
     for word, same in equal.items():
-        matches[word] = {**matches.get(word, {}), **same}
+        matches[word].update(same)
     return matches
 
 
 def turned(matches: Matches) -> Matches:
     """The source words that each target word matches."""
-    sources: dict[int, dict[int, float]] = {}
+    sources = defaultdict[int, dict[int, float]](dict)
     for word, others in matches.items():
         for other, weight in others.items():
-            sources.setdefault(other, {})[word] = weight
+            sources[other][word] = weight
     return sources
 
 

@@ -181,7 +181,7 @@ async def languages(call: Call, form: Languages) -> list[JsonObject]:
 @API.route("/v2/usage", "POST")
 async def usage(call: Call) -> JsonObject:
     """How many characters were translated since the start of the service."""
-    return {"character_count": call.service.used.get(call.client.key, 0), "character_limit": UNLIMITED}
+    return {"character_count": call.service.used[call.client.key], "character_limit": UNLIMITED}
 
 
 # ---- glossaries, of version 2: each is for one direction, and is not changed

@@ -15,23 +15,12 @@ from limelight.errors import UserError
 from limelight.files import remove, whole_folder, write_whole
 from limelight.models.interface import Model
 from limelight.preparation.shortlist import share_detector
-from limelight.storage.layout import (
-    ALIGNMENT,
-    BEST,
-    CARD,
-    CONFIDENCE,
-    FIRST_LOOK,
-    INT8_COST,
-    ROLES,
-    SNAPSHOTS,
-    WEIGHTS,
-    find_snapshots,
-)
-from limelight.storage.model import save_model
+from limelight.storage.layout import BEST, CARD, OF_WEIGHTS, SNAPSHOTS, WEIGHTS, find_snapshots
+from limelight.storage.model import read_card, save_model
 from limelight.storage.weights import named_weights, put_weights, read_weights, save_weights
 from limelight.training.card import model_card
 from limelight.training.checkpoints.checkpoint import CHECKPOINTS, stored_progress
-from limelight.training.parent import parent_card
+from limelight.training.parent import PARENT
 from limelight.training.run_state import Run, score_of, validate
 from limelight.training.tasks.task import Validation
 
@@ -102,14 +91,14 @@ def notes_of(run: Run, seen: Validation | None) -> dict[str, str]:
 
 def write_best(run: Run, notes: dict[str, str]) -> None:
     """Write the current weights as the model of the run, with its card, without what was measured of former weights."""
-    for name in (ALIGNMENT, CONFIDENCE, FIRST_LOOK, INT8_COST, ROLES):
+    for name in OF_WEIGHTS:
         (run.folder / BEST / name).unlink(missing_ok=True)
     write_whole(run.folder / CARD, _write_model(run, run.folder / BEST, notes))
 
 
 def _write_model(run: Run, folder: Path, notes: dict[str, str]) -> str:
     """Write the current weights as a model; returns its card."""
-    parent = parent_card(run.folder) if run.config.begin_with else ""  # not that of a former start
+    parent = read_card(run.folder, PARENT) if run.config.begin_with else ""  # not that of a former start
     card = model_card(run.config, run.model, run.tokenizers, run.progress, notes, parent=parent)
     share_detector(run.folder, folder)  # before the weights: a model must not be there without it
     save_model(folder, run.model, run.tokenizers, run.config, notes=notes, card=card)

@@ -30,13 +30,11 @@ def choose_precision(name: str, device: torch.device) -> str:
 
     Raises `UserError` for a precision that the device does not support.
     """
+    best = "bf16" if multiplies_bf16(device) else "fp16" if multiplies_fp16(device) else "fp32"
     if name == "auto":
-        if multiplies_bf16(device):
-            return "bf16"
-        return "fp16" if multiplies_fp16(device) else "fp32"
-    if name == "bf16" and device.type == "cuda" and not multiplies_bf16(device):
-        other = "fp16" if multiplies_fp16(device) else "fp32"
-        raise UserError(f"training.precision=bf16, but this GPU cannot multiply bf16; set training.precision={other}")
+        return best
+    if name == "bf16" and device.type == "cuda" and best != "bf16":
+        raise UserError(f"training.precision=bf16, but this GPU cannot multiply bf16; set training.precision={best}")
     return name
 
 

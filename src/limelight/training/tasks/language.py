@@ -62,15 +62,15 @@ class Masked(Task):
 
     def __init__(self, config: RunConfig, prepared: PreparedText, model: MaskedModel) -> None:
         self.config, self.tokenizer = config, prepared.tokenizers.target
-        self.stream = stream = self._stream(prepared, seed=config.training.seed)
+        self.stream = stream = self._stream(prepared.train.ids, seed=config.training.seed)
         self.amount = f"{len(stream):,} lines of text"
         self.validates = prepared.valid.documents > 0
-        self.valid_batches = list(self._stream(prepared, seed=0, unseen=True).epoch()) if self.validates else []
+        self.valid_batches = list(self._stream(prepared.valid.ids, seed=0).epoch()) if self.validates else []
 
-    def _stream(self, prepared: PreparedText, *, seed: int, unseen: bool = False) -> MaskedStream:
+    def _stream(self, ids: np.ndarray, *, seed: int) -> MaskedStream:
         batching = self.config.batching
         return MaskedStream(
-            (prepared.valid if unseen else prepared.train).ids,
+            ids,
             self.tokenizer,
             tokens=batching.tokens,
             max_length=batching.max_length,

@@ -23,6 +23,7 @@ from limelight.preparation.plain_text import PreparedText
 from limelight.preparation.replay import make_replay
 from limelight.registry import Registry, resolve
 from limelight.shapes import Float
+from limelight.storage.layout import CONFIG
 from limelight.text.pair import Pair
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 from limelight.training.optimization.precision import autocast
@@ -119,13 +120,14 @@ Tokenized = Prepared | PreparedText
 
 def prepare_data(config: RunConfig, folder: Path, say: Say) -> Tokenized:
     """Tokenize the text for the task. Raises `UserError` if the text cannot be read, or none is left."""
-    if config.data.hold_out:
-        everything = config.data.model_copy(update={"hold_out": 0})
-        make_hold_out(config, folder, lambda corpus: cleaned(everything, [corpus]), say)
-    make_replay(config, folder, say)
-    extend_parent(config, folder, say)
-    if not config.data.text:
-        first_look(config, folder, say)
+    if not (folder / CONFIG).exists():
+        if config.data.hold_out:
+            everything = config.data.model_copy(update={"hold_out": 0})
+            make_hold_out(config, folder, lambda corpus: cleaned(everything, [corpus]), say)
+        make_replay(config, folder, say)
+        extend_parent(config, folder, say)
+        if not config.data.text:
+            first_look(config, say)
     prepare = resolve(family_of(config.model).uses[config.learns].prepare)
     return prepare(config, folder, say)
 

@@ -31,7 +31,9 @@ from limelight.evaluation.metrics import (
 from limelight.formats import read_lines
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.pipelines.translator import Translator
+from limelight.preparation.lexicon import evenly
 from limelight.preparation.pairs import Prepared
+from limelight.preparation.replay import by_direction
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, side_constraint_tag, tagged
@@ -58,8 +60,7 @@ class ValidSet:
         self.config, self.direction = config, direction
         self.tokenizers = tagged(tokenizers, direction.target) if has_tags(config.data) else tokenizers
         # Evenly spaced, so that a file sorted by length is covered.
-        rows = np.linspace(0, len(pairs) - 1, min(sentences, len(pairs))).astype(int)
-        self.chosen = [pairs[row] for row in rows]
+        self.chosen = [pairs[row] for row in evenly(len(pairs), sentences)]
         self.tokenize = self.measured_by = ""
         if self.chosen:
             references = [pair.target for pair in pairs]
@@ -214,15 +215,12 @@ def balance(sizes: Sequence[int], temperature: float) -> list[float]:
 def valid_pairs(data: DataConfig, corpora: Sequence[Sequence[Pair]]) -> dict[Direction, list[Pair]]:
     """Validation pairs by direction; `corpora` are the pairs of `data.valid`, in order. A run with one direction has
     one group."""
-    by_direction: dict[Direction, list[Pair]] = {}
-    directions, several = directions_of(data), has_tags(data)
-    for corpus, pairs in zip(data.valid, corpora, strict=True):
-        direction = (corpus if several else data.valid[0]).direction
-        by_direction.setdefault(direction, []).extend(pairs)
-        if data.both_directions and direction.reversed in directions:
-            turned = (Pair(pair.target, pair.source, pair.file, pair.line) for pair in pairs)
-            by_direction.setdefault(direction.reversed, []).extend(turned)
-    return {direction: pairs for direction, pairs in by_direction.items() if pairs}
+    directions = [(corpus if has_tags(data) else data.valid[0]).direction for corpus in data.valid]
+    parts = (
+        (direction, pairs, data.both_directions and direction.reversed in directions_of(data))
+        for direction, pairs in zip(directions, corpora, strict=True)
+    )
+    return {direction: pairs for direction, pairs in by_direction(parts).items() if pairs}
 
 
 def mean_of(validations: Mapping[Direction, Validation]) -> Validation:
@@ -231,6 +229,5 @@ def mean_of(validations: Mapping[Direction, Validation]) -> Validation:
     if count == 1:
         return first
     figures_of = {str(direction): {"loss": seen.loss, **seen.figures} for direction, seen in validations.items()}
-    names = dict.fromkeys(name for figures in figures_of.values() for name in figures)
-    means = {name: sum(figures[name] for figures in figures_of.values()) / count for name in names}
+    means = {name: sum(figures[name] for figures in figures_of.values()) / count for name in ("loss", *first.figures)}
     return Validation(means.pop("loss"), means, first.example, figures_of)
