@@ -112,5 +112,5 @@ def test_the_vocabulary_of_a_translator_is_refused() -> None:
     translators = train_tokenizer(
         ["abc"], kind="characters", vocabulary_size=None, languages=["en"], byte_fallback=True, seed=1, sentences=1
     )
-    with pytest.raises(UserError, match="this vocabulary has no token"):
+    with pytest.raises(UserError, match="this vocabulary has no reserved token"):
         MaskedStream(np.array([END, 40, END]), translators, **SETTINGS)

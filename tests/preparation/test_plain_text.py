@@ -9,9 +9,10 @@ from limelight.config import DataConfig, RunConfig, TokensConfig, TrainingConfig
 from limelight.errors import UserError
 from limelight.formats import lines, running_text
 from limelight.preparation.plain_text import PreparedText, prepare_text
-from limelight.tokens import MASK, save_tokenizers, train_tokenizer
+from limelight.tokens import MASK, load_tokenizers, save_tokenizers, train_tokenizer
 from limelight.tokens.stored import Tokenizers
-from limelight.tokens.text import decode_text, encode_text, reserved_id
+from limelight.tokens.text import decode_text, encode_text
+from limelight.training.preflight import _check_vocabulary
 
 WORDS = ("one", "two", "three", "four", "five", "six", "seven")
 LINES = [" ".join(WORDS[number * factor % 7] for factor in range(1, 3 + number % 5)) for number in range(211)]
@@ -65,7 +66,7 @@ def test_a_file_is_one_document_and_its_last_tenth_is_for_validation(kind: str, 
     assert (found.train.documents, found.train.utf8_bytes) == (1, cut)
     assert found.valid.utf8_bytes == len(TEXT) - cut
     assert found.tokenizers.source is found.tokenizers.target
-    assert found.tokenizers.target.pieces([reserved_id(found.tokenizers.target, MASK)]) == [MASK]
+    assert found.tokenizers.target.pieces([found.tokenizers.target.reserved_id(MASK)]) == [MASK]
     assert said[0] == f"learned a {kind} vocabulary of {found.tokenizers.target.padding}"
     assert said[1] == f"to train on: 1 documents, {cut:,} characters, {len(found.train.ids):,} tokens"
 
@@ -162,5 +163,5 @@ def test_a_run_that_begins_with_a_model_has_its_vocabulary(tmp_path: Path) -> No
 
 def test_a_run_on_text_cannot_begin_with_a_translator(tmp_path: Path) -> None:
     config = configured(tmp_path).model_copy(update={"begin_with": str(model(tmp_path, reserved=()))})
-    with pytest.raises(UserError, match=r"model: this run cannot begin with this model: this vocabulary has"):
-        prepared(config, tmp_path / "run")
+    with pytest.raises(UserError, match=r"model: .* no reserved token \[MASK\]; it was not made for plain text"):
+        _check_vocabulary(config, load_tokenizers(tmp_path / "model" / "tokenizer"))

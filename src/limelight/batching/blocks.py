@@ -11,7 +11,7 @@ from limelight.batching.drawing import Draw
 from limelight.batching.ragged import Ragged
 from limelight.batching.stream import Chunk, Position, Stream, cut_chunk
 from limelight.errors import UserError
-from limelight.tokens.text import ordinary_pieces, reserved_id
+from limelight.tokens.text import ordinary_pieces
 from limelight.tokens.tokenizer import END, LINE, MASK, UNKNOWN, Tokenizer
 
 
@@ -108,10 +108,10 @@ class MaskedStream(Stream):
     ) -> None:
         if max_length <= _ENDS:
             raise UserError(f"batching.max_length={max_length} leaves no room between the two ends of a row; raise it")
-        self.padding, self.mask, self.share = tokenizer.padding, reserved_id(tokenizer, MASK), share
+        self.padding, self.mask, self.share = tokenizer.padding, tokenizer.reserved_id(MASK), share
         self.tokens, self.seed, self.chunk_rows = tokens, seed, chunk_rows
         breaks = np.zeros(tokenizer.size, dtype=bool)
-        breaks[[END, reserved_id(tokenizer, LINE), *tokenizer.encode("\n")]] = True
+        breaks[[END, tokenizer.reserved_id(LINE), *tokenizer.encode("\n")]] = True
         breaks[UNKNOWN] = False  # a line end missing from a vocabulary of characters
         self.ordinary = np.zeros(tokenizer.size, dtype=bool)
         """(size,) whether an id may be chosen, or drawn as a replacement."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from limelight.batching.ragged import Ragged, mapped
 from limelight.errors import RunError
-from limelight.files import whole_folder, writing
+from limelight.files import whole_folder
 from limelight.formats.running_text import Part
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.pair import Sides
@@ -23,7 +23,6 @@ DESCRIPTION = "store.json"
 _BYTES = "u1"
 GROUP = 10_000
 """Pairs that are processed together: a balance of speed and memory."""
-_AFTERWARDS = "nothing is lost: when there is space, the same command creates the tokens again"
 
 
 class Description(BaseModel):
@@ -98,10 +97,10 @@ class Columns:
 def new_store(folder: Path, fingerprint: str, *, vocabulary_size: int = 1) -> Iterator[Columns]:
     """A context with the files of a new store, which is renamed to `folder` when the context ends without an error.
 
-    `fingerprint` identifies what it is made from. Write errors raise `RunError` with the folder and the cause.
+    `fingerprint` identifies what it is made from. An `OSError` names the folder or a file.
     """
     description = Description(dtype="<u2" if vocabulary_size <= 65_536 else "<i4", fingerprint=fingerprint)
-    with writing(folder, _AFTERWARDS), whole_folder(folder) as partial:
+    with whole_folder(folder) as partial:
         columns = Columns(partial, description.dtype)
         yield columns
         content = description.model_copy(update=columns.figures).model_dump_json()

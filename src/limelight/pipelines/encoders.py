@@ -18,7 +18,7 @@ from limelight.models.transformer.halves import EncoderOnly, MaskedModel, pool
 from limelight.pipelines.job import BLANK
 from limelight.storage.model import StoredModel
 from limelight.tokens import END, MASK, Tokenizer
-from limelight.tokens.text import line_end, ordinary_pieces, reserved_id
+from limelight.tokens.text import line_end, ordinary_pieces
 from limelight.tokens.tokenizer import SPACE
 
 BATCH_TOKENS = 16384
@@ -157,7 +157,7 @@ class MaskFiller(Reader[MaskedModel]):
 
     def __init__(self, model: MaskedModel, tokenizer: Tokenizer) -> None:
         super().__init__(model, tokenizer)
-        self.mask = reserved_id(tokenizer, MASK)
+        self.mask = tokenizer.reserved_id(MASK)
         pieces = tokenizer.pieces(range(tokenizer.padding))
         ordinary = np.zeros(tokenizer.padding, dtype=bool)
         ordinary[ordinary_pieces(tokenizer)] = True

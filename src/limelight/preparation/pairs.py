@@ -108,19 +108,16 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     Raises `UserError` for text that cannot be read, with file and line, for a corpus from which nothing is left, for
     invalid labels, and for labels that only validation text has.
     """
-    data, labels = config.data, tuple[str, ...]()
+    data = config.data
     if config.learns == "labels":  # without checks for translations: a label is always shorter, and may equal the text
         data = data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
         config = config.model_copy(update={"data": data})
     valid = read_valid(config, run, say)
-    if config.learns == "labels":
-        new = () if is_resumed(run) else _collect_labels(data, say)
-        tokenizers = make_tokenizers(config, run, say, partial(_learn_from_texts, config), _require_one_vocabulary)
-        if new:
-            write_whole(run / TOKENIZER / LABELS, dump_labels(new))
-        labels = read_labels(run / TOKENIZER / LABELS)
-    else:
-        tokenizers = make_tokenizers(config, run, say, partial(_learn_from_pairs, config))
+    new = _collect_labels(data, say) if config.learns == "labels" and not is_resumed(run) else ()
+    tokenizers = make_tokenizers(config, run, say, partial(_learn, config))
+    if new:
+        write_whole(run / TOKENIZER / LABELS, dump_labels(new))
+    labels = read_labels(run / TOKENIZER / LABELS) if config.learns == "labels" else ()
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
         sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
@@ -161,9 +158,9 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
     return by_corpus
 
 
-def _learn_from_pairs(config: RunConfig) -> Tokenizers:
-    """One vocabulary for both sides, or one for each."""
-    data, is_joint = config.data, config.tokens.joint
+def _learn(config: RunConfig) -> Tokenizers:
+    """One vocabulary for both sides, or one for each; of texts with labels, one of the texts."""
+    data = config.data
     count = count_pairs(data)
 
     def learn(*sides: str) -> Tokenizer:
@@ -171,20 +168,10 @@ def _learn_from_pairs(config: RunConfig) -> Tokenizers:
         reserved = further_pieces(config) if "source" in sides else ()
         return learn_tokenizer(config, texts, count, reserved=reserved)
 
-    source = learn("source", "target") if is_joint else learn("source")
-    return Tokenizers(source, source if is_joint else learn("target"))
-
-
-def _learn_from_texts(config: RunConfig) -> Tokenizers:
-    """One vocabulary of the texts that have labels."""
-    texts = (pair.source for pair in cleaned(config.data, config.data.train))
-    tokenizer = learn_tokenizer(config, texts, count_pairs(config.data))
-    return Tokenizers(tokenizer, tokenizer)
-
-
-def _require_one_vocabulary(tokenizers: Tokenizers) -> None:
-    if not tokenizers.one_vocabulary:
-        raise UserError("a classifier reads one language, and this model has a vocabulary for each side")
+    if config.tokens.joint or config.learns == "labels":
+        tokenizer = learn("source", *["target"] * (config.learns == "pairs"))
+        return Tokenizers(tokenizer, tokenizer)
+    return Tokenizers(learn("source"), learn("target"))
 
 
 def _collect_labels(data: DataConfig, say: Say) -> list[str]:

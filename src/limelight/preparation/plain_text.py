@@ -18,8 +18,8 @@ from limelight.preparation.read import silently
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import TOKENIZER
 from limelight.text.clean import SkipReport
-from limelight.tokens import MASK, Tokenizers
-from limelight.tokens.text import RESERVED, encode_texts, line_end, reserved_id
+from limelight.tokens import Tokenizers
+from limelight.tokens.text import RESERVED, encode_texts
 
 TRAIN, VALID = "text-train", "text-valid"
 PAIR = 120
@@ -76,7 +76,7 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     validate with.
     """
     text = _Text(config)
-    tokenizers = make_tokenizers(config, run, say, partial(_learn, text, config), _require_plain_text)
+    tokenizers = make_tokenizers(config, run, say, partial(_learn, text, config))
     names = [TRAIN, VALID] if any(share for _, share in text.shares) else [TRAIN]
 
     made_of = fingerprint(config, text.names, run / TOKENIZER)
@@ -84,13 +84,6 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
         _write(config, text, tokenizers, [run / DATA / name for name in names], made_of, say)
     train, valid = [*(open_text_store(run / DATA / name) for name in names), NO_TEXT][:2]
     return PreparedText(tokenizers, train, valid)
-
-
-def _require_plain_text(tokenizers: Tokenizers) -> None:
-    """Raise `UserError` if a vocabulary was not made for plain text."""
-    for tokenizer in tokenizers:
-        reserved_id(tokenizer, MASK)
-        line_end(tokenizer)
 
 
 def _learn(text: _Text, config: RunConfig) -> Tokenizers:

@@ -11,7 +11,7 @@ import numpy as np
 from limelight.batching.store import TokenStore, open_store
 from limelight.config import Corpus, RunConfig, directions_of, load_config
 from limelight.errors import UserError
-from limelight.files import remove, write_whole, writing
+from limelight.files import remove, write_whole
 from limelight.preparation.align import sample_pairs
 from limelight.preparation.kept import DATA, Say, is_resumed, keeps
 from limelight.preparation.lexicon import (
@@ -53,15 +53,11 @@ def keep_detector(config: RunConfig, stores: Sequence[TokenStore], run: Path, sa
 
 
 def share_detector(run: Path, model: Path) -> None:
-    """Copy the detector of a run, if it has one, to its model folder.
-
-    Raises `RunError` naming path and cause if it cannot be written; a former file stays as it is.
-    """
-    path, copy = run / DATA / DETECTOR, model / DETECTOR
+    """Copy the detector of a run, if it has one, to its model folder. An `OSError` names it; a former file stays."""
+    path = run / DATA / DETECTOR
     if path.exists():
-        with writing(copy, "what was saved before is intact; after fixing the cause, the same command resumes the run"):
-            model.mkdir(parents=True, exist_ok=True)
-            write_whole(copy, path.read_bytes())
+        model.mkdir(parents=True, exist_ok=True)
+        write_whole(model / DETECTOR, path.read_bytes())
 
 
 def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> list[str]:

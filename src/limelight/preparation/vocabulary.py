@@ -4,31 +4,17 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from limelight.config import RunConfig
-from limelight.errors import UserError
 from limelight.files import whole_folder
 from limelight.preparation.kept import Say, is_resumed
 from limelight.storage.layout import TOKENIZER, find_start
 from limelight.tokens import Tokenizer, Tokenizers, load_tokenizers, save_tokenizers, train_tokenizer
 
 
-def make_tokenizers(
-    config: RunConfig,
-    run: Path,
-    say: Say,
-    learn: Callable[[], Tokenizers],
-    require: Callable[[Tokenizers], object] = lambda _: None,
-) -> Tokenizers:
-    """The tokenizers of a run, which a resumed run has already.
-
-    `require` raises `UserError` for the vocabulary of a model with which the run cannot begin.
-    """
+def make_tokenizers(config: RunConfig, run: Path, say: Say, learn: Callable[[], Tokenizers]) -> Tokenizers:
+    """The tokenizers of a run, which a resumed run has already."""
     if not is_resumed(run):
         if config.begin_with:
             tokenizers = load_tokenizers(find_start(config.begin_with, run) / TOKENIZER)
-            try:
-                require(tokenizers)
-            except UserError as error:
-                raise UserError(f"{config.begin_with}: this run cannot begin with this model: {error}") from None
             if not config.extend_vocabulary:
                 say(f"the vocabulary is that of {config.begin_with}")
         else:

@@ -8,7 +8,7 @@ their rows).
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from limelight.errors import UserError
@@ -30,18 +30,15 @@ _FIRST_SIGN = 0xE000
 Side = SentencePieceTokenizer | ListedTokenizer
 
 
-class NewPiece(NamedTuple):
-    """A token to be added, and the existing ids that it replaces."""
-
-    text: str
-    parts: tuple[int, ...]
+Parts = tuple[int, ...]
+"""The existing ids that a new token replaces."""
 
 
 class Extension(NamedTuple):
     """Larger tokenizers."""
 
     tokenizers: Tokenizers
-    parts: list[tuple[int, ...]]
+    parts: list[Parts]
     """For each new id, in order, the ids of the old vocabulary that stood for it."""
 
 
@@ -71,22 +68,18 @@ def extend_tokenizers(
     lacking = [tag for tag in dict.fromkeys(tags) if tag not in sides[-1].reserved]
     old = [_like_tags(sides[-1]) for _ in lacking]
     known = set(sides[-1].pieces(range(old_size)))
-    single = [
-        NewPiece(character, _bytes_of(sides[-1], character))
-        for character in dict.fromkeys(characters)
-        if character not in known
-    ]
-    old += [piece.parts for piece in single]
-    sides = [_ranked(_with_tags(side, lacking), single) for side in sides]
-    learned = list[NewPiece]()
+    single = {character: _bytes_of(sides[-1], character) for character in characters if character not in known}
+    old += single.values()
+    sides = [_ranked(_with_tags(side, lacking), [*single]) for side in sides]
+    learned = dict[str, Parts]()
     if merges and len(sides) == 1 and type_of(_model_of(sides[0])) == "bpe":
         learned = _learn_merges(sides[0], texts, merges)
-        sides = [_ranked(sides[0], learned)]
+        sides = [_ranked(sides[0], [*learned])]
 
     # A part of a merge that is a new character is the bytes that it replaces.
     parts = [
-        tuple(old_id for part in piece.parts for old_id in ((part,) if part < old_size else old[part - old_size]))
-        for piece in learned
+        tuple(old_id for part in replaced for old_id in ((part,) if part < old_size else old[part - old_size]))
+        for replaced in learned.values()
     ]
     return Extension(Tokenizers(sides[0], sides[-1]), old + parts)
 
@@ -108,13 +101,13 @@ def _model_of(side: Side) -> bytes:
     return side.model if isinstance(side, SentencePieceTokenizer) else side.sentencepiece
 
 
-def _like_tags(tokenizer: Side) -> tuple[int, ...]:
+def _like_tags(tokenizer: Side) -> Parts:
     """The ids whose mean a new tag begins with: the tags of languages, or else the placeholders."""
     tags = [piece for piece in tokenizer.reserved if is_control(piece) and piece not in PLACEHOLDERS]
     return tuple(map(tokenizer.reserved_id, tags or tokenizer.reserved)) or (UNKNOWN,)
 
 
-def _bytes_of(tokenizer: Tokenizer, character: str) -> tuple[int, ...]:
+def _bytes_of(tokenizer: Tokenizer, character: str) -> Parts:
     """The ids that spell a character now, without the space before it."""
     ids = tokenizer.encode(character)
     return tuple(identifier for identifier, piece in zip(ids, tokenizer.pieces(ids), strict=True) if piece != SPACE)
@@ -128,13 +121,12 @@ def _with_tags(tokenizer: Side, tags: Sequence[str]) -> Side:
     return _extended(tokenizer, model, tags, (*tokenizer.reserved, *tags))
 
 
-def _ranked(tokenizer: Side, pieces: Sequence[NewPiece]) -> Side:
+def _ranked(tokenizer: Side, pieces: Sequence[str]) -> Side:
     """The same vocabulary with these pieces after its own; each ranks below those before it."""
     scores = scores_in(_model_of(tokenizer))
     lowest = min(scores.values(), default=0.0)
-    new = [(piece.text, lowest - 1 - number) for number, piece in enumerate(pieces) if piece.text not in scores]
-    more = [piece.text for piece in pieces]
-    return _extended(tokenizer, add_pieces(_model_of(tokenizer), new), more, tokenizer.reserved)
+    new = [(piece, lowest - 1 - number) for number, piece in enumerate(pieces) if piece not in scores]
+    return _extended(tokenizer, add_pieces(_model_of(tokenizer), new), pieces, tokenizer.reserved)
 
 
 def _extended(old: Side, model: bytes, more: Sequence[str], reserved: Sequence[str]) -> Side:
@@ -144,7 +136,7 @@ def _extended(old: Side, model: bytes, more: Sequence[str], reserved: Sequence[s
     return ListedTokenizer(listed_model(model, [*old.pieces(range(old.padding)), *more]), reserved=reserved)
 
 
-def _learn_merges(tokenizer: Side, texts: Iterable[str], count: int) -> list[NewPiece]:
+def _learn_merges(tokenizer: Side, texts: Iterable[str], count: int) -> dict[str, Parts]:
     """The most frequent merges, the first one first, with the ids that each replaces (Sennrich et al. 2016, algorithm
     1). Each token is one sign for the library, which merges signs."""
     from tokenizers import Tokenizer as Learner  # here: only this needs it, and it takes time to import
@@ -169,10 +161,10 @@ def _learn_merges(tokenizer: Side, texts: Iterable[str], count: int) -> list[New
         vocab_size=len(pieces) + count, min_frequency=MIN_COUNT, limit_alphabet=len(pieces), show_progress=False
     )
     learner.train_from_iterator(words(), trainer)
-    learned, known = dict[str, NewPiece](), set(pieces)
+    learned, known = dict[str, Parts](), set(pieces)
     for signs, _ in sorted(learner.get_vocab().items(), key=lambda each: each[1]):
         parts = tuple(ord(sign) - _FIRST_SIGN for sign in signs)
         text = "".join(pieces[part] for part in parts)
         if len(parts) > 1 and len(text) <= MAX_CHARACTERS and text not in known:
-            learned.setdefault(text, NewPiece(text, parts))
-    return list(learned.values())[:count]
+            learned.setdefault(text, parts)
+    return dict(islice(learned.items(), count))

@@ -7,7 +7,6 @@ with the reserved token `<line>` between lines. A character tokenizer encodes `\
 from collections.abc import Sequence
 from itertools import chain
 
-from limelight.errors import UserError
 from limelight.tokens.tokenizer import END, LINE, MASK, PLACEHOLDERS, UNKNOWN, Tokenizer
 
 RESERVED = (MASK, LINE)
@@ -68,21 +67,7 @@ def line_end(tokenizer: Tokenizer) -> int | None:
     """
     if tokenizer.encode("\n"):
         return None
-    return reserved_id(tokenizer, LINE)
-
-
-def reserved_id(tokenizer: Tokenizer, piece: str) -> int:
-    """The id of a reserved token.
-
-    Raises:
-        UserError: the vocabulary was not made for plain text and lacks the token.
-    """
-    try:
-        return tokenizer.reserved_id(piece)
-    except UserError:
-        raise UserError(
-            f"this vocabulary has no token {piece}: it belongs to a translator, and was not made for plain text"
-        ) from None
+    return tokenizer.reserved_id(LINE)
 
 
 def ordinary_pieces(tokenizer: Tokenizer) -> list[int]:

@@ -117,13 +117,6 @@ def borrow_weights(model: Model, begin_with: str, say: Say, run: Path) -> None:
         say(f"the labels differ from the labels of {begin_with}: the last layer begins with random weights")
     own = named_weights(model)
     taken = {name: theirs[name] for name in own if name in theirs}
-    other = [
-        f"{name} is {tuple(tensor.shape)} there, {tuple(own[name].shape)} here"
-        for name, tensor in taken.items()
-        if tensor.shape != own[name].shape
-    ]
-    if other:
-        raise UserError(f"{begin_with}: its weights do not fit this model: {'; '.join(other[:5])}")
     if not taken:
         raise UserError(f"{begin_with}: none of its weights fits this model; choose the recipe it was trained with")
     put_weights(model, {**own, **taken}, where=str(folder / WEIGHTS))

@@ -20,6 +20,7 @@ from limelight.preparation.vocabulary import languages_of, learn_tokenizer
 from limelight.storage.layout import TOKENIZER, find_model
 from limelight.tokens import Tokenizers, load_tokenizers
 from limelight.tokens.marked import require_marks
+from limelight.tokens.text import RESERVED
 from limelight.tokens.tokenizer import reserved_pieces
 from limelight.tokens.vocabulary import require_size
 from limelight.training.loggers import require_loggers
@@ -131,8 +132,8 @@ def _tokenizers(config: RunConfig, folder: Path) -> Tokenizers:
 
 
 def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
-    """Raise `UserError` for what the vocabulary lacks: tags and marks that the run needs, random segmentations, or the
-    tokens of the other language."""
+    """Raise `UserError` for what the vocabulary lacks: tags and marks that the run needs, the reserved tokens of plain
+    text, random segmentations, or the tokens of the other language; and for one too many."""
     data, augmentation = config.data, config.augmentation
     if data.both_directions and not tokenizers.one_vocabulary:
         raise UserError(
@@ -141,13 +142,17 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
         )
     if config.extend_vocabulary:
         require_extendable(config, tokenizers)
+    needed = () if config.extend_vocabulary else RESERVED if config.begin_with and data.text else tags_of(config)
     try:
-        for tag in tags_of(config) if not config.extend_vocabulary else ():
+        for tag in needed:
             tokenizers.source.reserved_id(tag)
     except UserError as error:
         if not config.begin_with:
             raise
-        raise UserError(f"{config.begin_with}: {error}; --extend-vocabulary adds it") from None
+        remedy = "it was not made for plain text" if data.text else "--extend-vocabulary adds it"
+        raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
+    if config.begin_with and config.learns == "labels" and not tokenizers.one_vocabulary:
+        raise UserError(f"{config.begin_with}: it has a vocabulary for each side, and a classifier reads one language")
     if config.learns != "pairs":
         if augmentation.needs_alignments or config.tokens.sampling:
             raise UserError(

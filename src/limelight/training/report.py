@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from limelight.config import TrainingConfig
-from limelight.files import write_whole, writing
+from limelight.files import naming, write_whole
 from limelight.screen import Display, clock
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loggers import Logger, open_loggers
 from limelight.training.optimization.update import UpdateResult
 from limelight.training.tasks.task import Validation
-
-_AFTERWARDS = "everything saved is intact; after fixing the cause, resume the run from its last checkpoint"
-
 
 NAMES = {
     "bleu": "BLEU",
@@ -43,14 +40,12 @@ class Report:
     def begin(self, progress: Progress) -> None:
         """Open the log and the loggers, and remove the lines of updates that will be repeated.
 
-        From here on, a failure to write raises `RunError` with path and cause.
+        From here on, a failure to write raises `OSError`.
         """
-        with writing(self._path, _AFTERWARDS):
-            if self._path.exists():
-                write_whole(self._path, "".join(_lines_until(self._path, progress)))
-            self._log = open(self._path, "ab")  # noqa: SIM115
-        with writing(self._folder, _AFTERWARDS):
-            self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
+        if self._path.exists():
+            write_whole(self._path, "".join(_lines_until(self._path, progress)))
+        self._log = open(self._path, "ab")  # noqa: SIM115
+        self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
         self._since = time.monotonic()
 
     def say(self, text: str) -> None:
@@ -117,13 +112,12 @@ class Report:
         finite = _finite(figures)
         position = {"step": progress.step, "epoch": progress.position.epoch, "seconds": round(progress.seconds, 2)}
         if self._log is not None:
-            with writing(self._path, _AFTERWARDS):
+            with naming(self._path):
                 self._log.write((json.dumps({"event": event, **position, **finite}) + "\n").encode())
                 self._log.flush()  # a full disk raises here
         numbers = {f"{event}/{name}": value for name, value in finite.items() if isinstance(value, int | float)}
         for logger in self._loggers:
-            with writing(self._folder, _AFTERWARDS):
-                logger.log(numbers, progress.step)
+            logger.log(numbers, progress.step)
 
 
 def _figures(seen: Validation) -> dict[str, Any]:
