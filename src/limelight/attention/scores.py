@@ -231,15 +231,10 @@ register_score = SCORES.register
 def build_score(name: str, query_size: int, key_size: int, hidden: int) -> Score:
     """The score of this name in `SCORES`, with new weights.
 
-    Raises `UserError` for an unknown name, and for sizes that the score does not support.
+    Raises `UserError` for an unknown name.
     """
-    score: type[Score] = SCORES.find(name)
-    if score.equal_sizes and query_size != key_size:
-        raise UserError(
-            f"score {name!r} needs queries and keys of the same size, not {query_size} and {key_size}; "
-            "take 'general', 'concat' or 'additive', or make the sizes equal"
-        )
-    return score(query_size, key_size, hidden)
+    score: Score = SCORES.find(name)(query_size, key_size, hidden)
+    return score
 
 
 def build_head_score(name: str, size: int) -> Score:

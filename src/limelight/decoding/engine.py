@@ -64,7 +64,7 @@ class Lane:
 
     def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
         self.model, self._short = model, short
-        self.search = search_for(model, kind.width)
+        self.search = Search(model, kind.width)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
         self._output, self._device = Output(model.project), device_of(model)
@@ -163,11 +163,6 @@ class Lane:
         if self._short is not None:
             entries = (self.entries.get(slot) for slot in range(len(self.search.open)))
             self._output = self._short.onto([entry and entry.request.shortlist for entry in entries])
-
-
-def search_for(model: Seq2Seq, width: int) -> Search:
-    """A search for requests to a model, with `width` hypotheses each."""
-    return Search(width, start_id=model.start_id, end_id=model.end_id, classes=model.output_size)
 
 
 def take_step(

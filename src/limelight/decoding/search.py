@@ -38,7 +38,7 @@ from limelight.decoding.request import Hypothesis, Request, length_penalty
 from limelight.decoding.rules import RULES, Rule
 from limelight.decoding.sampling import Sampling, draw
 from limelight.decoding.top import Top, top_logits_with_ties
-from limelight.models.interface import Active
+from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Float
 
 LOWEST = -1e4
@@ -98,8 +98,9 @@ class Search:
     at_limit: Numbers
     """The length penalty at the length limit of each request."""
 
-    def __init__(self, width: int, *, start_id: int, end_id: int, classes: int) -> None:
-        self.width, self.start_id, self.end_id, self.classes = width, start_id, end_id, classes
+    def __init__(self, model: Seq2Seq, width: int) -> None:
+        """For requests to this model, with `width` hypotheses each."""
+        self.width, self.start_id, self.end_id, self.classes = width, model.start_id, model.end_id, model.output_size
         of_hypotheses = [("ids", "i8", width), ("log_probabilities", "f8", width), ("samples", "i8", width)]
         integers = ("positions", "limits", "forced_count", "endings")
         numbers = ("forced_sum", "worst", "enough", "prune", "alpha", "offset", "at_limit")

@@ -32,8 +32,7 @@ class TracedBeam(Search):
     """The beam search of one request, in slot 0, which records every continuation that it ranked."""
 
     def __init__(self, request: Request, model: Seq2Seq, target: Tokenizer) -> None:
-        ids = {"start_id": model.start_id, "end_id": model.end_id, "classes": model.output_size}
-        super().__init__(request.width, **ids)
+        super().__init__(model, request.width)
         self.target = target
         self.nodes: list[JsonObject] = [
             {"id": 0, "parent": None, "step": -1, "text": "", "role": "start", "log_probability": 0.0,

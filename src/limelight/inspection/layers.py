@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from limelight.decoding.engine import search_for, search_from
+from limelight.decoding.engine import search_from
 from limelight.decoding.request import Hypothesis, Request
+from limelight.decoding.search import Search
 from limelight.decoding.top import PROJECTED, in_full
 from limelight.inspection.heads import transformer_of
 from limelight.inspection.probe import probe
@@ -52,7 +53,7 @@ def encoder_lens(
     with eval_mode(model):
         features = transformer_of(model).encoder.leave(encoded)  # all layers are one batch
         valid = torch.ones(features.shape[:2], dtype=torch.bool, device=features.device)
-        search = search_for(model, 1)
+        search = Search(model, 1)
         search.admit([Request((), max_length, prefix=tuple(prefix))] * len(encoded), np.arange(len(encoded)))
         search_from(model, TransformerMemory(features, valid), search)
     return [search.results(slot)[0] for slot in range(len(encoded))]

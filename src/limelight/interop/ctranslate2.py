@@ -21,7 +21,7 @@ from limelight.errors import UserError
 from limelight.files import fill_file, require_new, writing
 from limelight.interop.ctranslate2_reader import ARGOS_MODEL, CONFIG, METADATA, MODEL
 from limelight.interop.folders import NOTHING_LEFT, exported_card, new_folder
-from limelight.interop.names import CTRANSLATE2, NEVER, lacking, names_in, refuse, to_theirs
+from limelight.interop.names import CTRANSLATE2, lacking, names_in, refuse, to_theirs, with_padding
 from limelight.interop.vocabularies import refused_tokenizers, sentencepiece_of, write_sentencepiece
 from limelight.layers.embedding import sinusoids
 from limelight.storage.layout import CARD
@@ -115,18 +115,11 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
 
 
 def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Every variable by its path in the specification. Padding is a class there, which gets a large negative bias."""
-    variables = to_theirs(weights, names_in(CTRANSLATE2, config))
+    """Every variable by its path in the specification."""
+    variables = to_theirs(with_padding(weights), names_in(CTRANSLATE2, config))
     if config.positions == "sinusoidal":
         table = sinusoids(torch.arange(MAX_POSITIONS), config.d_model, layout=config.sinusoid_layout)
         variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
-    projection = variables["decoder/projection/weight"]
-    size = len(variables["decoder/embeddings/weight"])
-    if len(projection) < size:
-        padding = projection.new_zeros(size - len(projection), projection.shape[1])
-        variables["decoder/projection/weight"] = torch.cat([projection, padding])
-    bias = variables.get("decoder/projection/bias", torch.zeros(size - 1))
-    variables["decoder/projection/bias"] = torch.cat([bias, torch.tensor([NEVER])])
     return variables
 
 

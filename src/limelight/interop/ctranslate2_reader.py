@@ -22,14 +22,7 @@ from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read_buffer, read_json, read_text
 from limelight.interop.folders import Imported, named_direction
 from limelight.interop.names import CTRANSLATE2, configured, refuse, to_ours, unknown_values
-from limelight.interop.vocabularies import (
-    SOURCE_MODEL,
-    TARGET_MODEL,
-    Side,
-    read_segmentation,
-    read_side,
-    starting_with,
-)
+from limelight.interop.vocabularies import SOURCE_MODEL, TARGET_MODEL, Side, read_segmentation, read_sides
 from limelight.layers.embedding import sinusoids
 from limelight.storage.model import read_card
 from limelight.storage.weights import SCALE
@@ -131,7 +124,6 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     tensors = _in_our_forms({name: variable for name, variable in variables.items() if name not in settings}, where)
     config = _config(tensors, settings, where)
     source, target = _sides(folder, beside, values, settings)
-    tensors.setdefault(CTRANSLATE2.bias, torch.zeros(target.rows.size))  # left out where it is zero
     weights = to_ours(tensors, CTRANSLATE2, config, source.rows, target.rows, where)
     return Imported("a CTranslate2 model", config, source, target, weights, where, card=read_card(beside or folder))
 
@@ -214,7 +206,6 @@ def _config(tensors: dict[str, Tensor], settings: Mapping[str, float], where: st
         "activation": _ACTIVATIONS[settings["encoder/activation"]],
         "norm": "pre" if settings["encoder/pre_norm"] else "post",
         "tie": "three-way" if source is target is output else "two-way" if target is output else "none",
-        "output_bias": True,
         **({"positions": "rotary"} if rotary else _positions(tensors, where)),
     }
     return configured(model, where)
@@ -239,7 +230,7 @@ def _positions(tensors: dict[str, Tensor], where: str) -> dict[str, Any]:
 def _sides(
     folder: Path, beside: Path | None, values: Mapping[str, Any], settings: Mapping[str, float]
 ) -> tuple[Side, Side]:
-    """The vocabularies; the same object twice if they are equal. The decoder starts from zeros, or from a token."""
+    """The vocabularies. The decoder starts from zeros, or from a token."""
     end, unknown = (str(values.get(name)) for name in ("eos_token", "unk_token"))
     names = [_tokens(folder, side, unknown) for side in ("source", "target")]
     models = _segmentations(folder, beside)
@@ -249,14 +240,7 @@ def _sides(
         if token not in names[1]:
             raise UserError(f"{folder / CONFIG}: decoder_start_token={shown(repr(token))} is no token of the target")
         start = names[1].index(token)
-    try:
-        target = starting_with(read_side(models[1], names[1], end=end, unknown=unknown), start)
-        if names[0] == names[1] and models[0] == models[1]:
-            return target, target
-        source = read_side(models[0], names[0], end=end, unknown=unknown)
-        return (starting_with(source, start) if names[0] == names[1] else source), target
-    except UserError as error:
-        raise UserError(f"{folder / MODEL}: {error}") from None
+    return read_sides(models, names, start, str(folder / MODEL), end=end, unknown=unknown)
 
 
 def _tokens(folder: Path, side: str, unknown: str) -> list[str]:

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from limelight.config import UNNAMED, Direction, TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError, shown
@@ -25,9 +24,6 @@ from limelight.interop.files import read_json
 from limelight.interop.folders import Imported, exported_card, named_direction, new_folder, write_json
 from limelight.interop.names import (
     HUGGINGFACE,
-    NEVER,
-    OUTPUT,
-    SOURCE_EMBEDDING,
     configured,
     lacking,
     names_in,
@@ -36,6 +32,7 @@ from limelight.interop.names import (
     to_ours,
     to_theirs,
     unknown_values,
+    with_padding,
 )
 from limelight.interop.vocabularies import (
     SOURCE_MODEL,
@@ -44,6 +41,7 @@ from limelight.interop.vocabularies import (
     numbered,
     read_segmentation,
     read_side,
+    read_sides,
     refused_tokenizers,
     starting_with,
     write_sentencepiece,
@@ -152,8 +150,7 @@ def _settings(config: TransformerConfig, size: int) -> dict[str, Any]:
 
 
 def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Our tensors under Marian's names, with sines before cosines; tied ones under the first name. Padding is a class
-    of the output there, which is never predicted."""
+    """Our tensors under Marian's names, with sines before cosines; tied ones under the first name."""
     order = torch.arange(config.d_model)
     if config.sinusoid_layout == "interleaved":
         order = torch.cat([order[0::2], order[1::2]])
@@ -161,12 +158,9 @@ def _to_theirs(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict
     for name, tensor in weights.items():
         axis = width_axis(name)
         ours[name] = tensor if axis is None else tensor.index_select(axis, order)
-    if OUTPUT in ours:
-        ours[OUTPUT] = functional.pad(ours[OUTPUT], (0, 0, 0, 1))
     names = {of: theirs for theirs, of in reversed(names_in(HUGGINGFACE, config).items())}
-    theirs = to_theirs(ours, {name: of for of, name in names.items()})
-    bias = theirs.get(HUGGINGFACE.bias, torch.zeros(len(ours[SOURCE_EMBEDDING]) - 1))
-    return theirs | {HUGGINGFACE.bias: functional.pad(bias, (0, 1), value=NEVER)[None]}
+    theirs = to_theirs(with_padding(ours), {name: of for of, name in names.items()})
+    return theirs | {HUGGINGFACE.bias: theirs[HUGGINGFACE.bias][None]}
 
 
 def width_axis(name: str) -> int | None:
@@ -230,8 +224,8 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
             rows = len(table) if table.shape[1:] == (config.d_model,) else 0
             expected = sinusoids(torch.arange(rows), config.d_model, layout="halves")
             require_equal(table, expected, f"{where}: {name} should be sinusoids, all sines before all cosines", 5e-3)
-    tensors[HUGGINGFACE.bias] = tensors.get(HUGGINGFACE.bias, torch.zeros(target.rows.size)).flatten()
-    config = config.model_copy(update={"output_bias": True})
+    if HUGGINGFACE.bias in tensors:
+        tensors[HUGGINGFACE.bias] = tensors[HUGGINGFACE.bias].flatten()
     weights = to_ours(tensors, HUGGINGFACE, config, source.rows, target.rows, where)
     settings = _tokenizer_settings(folder)
     directions = named_direction(settings.get("source_lang"), settings.get("target_lang"))
@@ -282,30 +276,23 @@ def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
 
     Raises `UserError` for files that are missing, damaged or do not match.
     """
-    separate = _tokenizer_settings(folder).get("separate_vocabs") is True
+    target = TARGET_VOCABULARY if _tokenizer_settings(folder).get("separate_vocabs") is True else VOCABULARY
     models = [read_segmentation(folder / name) for name in (SOURCE_MODEL, TARGET_MODEL)]
-    target = _side(folder / (TARGET_VOCABULARY if separate else VOCABULARY), models[1], start)
-    if not separate and models[0] == models[1]:
-        return target, target
-    return _side(folder / VOCABULARY, models[0], None if separate else start), target
+    return read_sides(models, [_listed(folder / name) for name in (VOCABULARY, target)], start, str(folder))
 
 
 def _tokenizer_settings(folder: Path) -> dict[str, Any]:
     return dict(read_json(folder / SETTINGS)) if (folder / SETTINGS).is_file() else {}
 
 
-def _side(path: Path, model: bytes, start: int | None) -> Side:
-    """The vocabulary in a file of ids; padding is `start`, or its own for None."""
+def _listed(path: Path) -> list[str]:
+    """The tokens in a file of ids, in their order."""
     ids = read_json(path)
     if sorted(number for number in ids.values() if type(number) is int) != list(range(len(ids))):
         raise UserError(f"{path}: the ids of its {len(ids):,} pieces are not the numbers from 0 to {len(ids) - 1:,}")
     if PADDING_PIECE not in ids:
         raise UserError(f"{path}: has no {PADDING_PIECE}")
-    try:
-        side = read_side(model, sorted(ids, key=ids.__getitem__))
-        return side if start is None else starting_with(side, start)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return sorted(ids, key=ids.__getitem__)
 
 
 BPE_MODEL = "sentencepiece.bpe.model"

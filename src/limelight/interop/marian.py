@@ -24,14 +24,7 @@ from limelight.errors import UserError, shown
 from limelight.interop.files import DAMAGED, ByteReader, read, read_buffer, read_text, reading, require_bounded
 from limelight.interop.folders import Imported
 from limelight.interop.names import MARIAN, Rows, configured, refuse, to_ours, unknown_values
-from limelight.interop.vocabularies import (
-    SOURCE_MODEL,
-    TARGET_MODEL,
-    Side,
-    read_segmentation,
-    read_side,
-    starting_with,
-)
+from limelight.interop.vocabularies import SOURCE_MODEL, TARGET_MODEL, Side, read_segmentation, read_sides
 from limelight.storage.model import read_card
 from limelight.storage.tables import MAX_CANDIDATES, Shortlist
 from limelight.storage.weights import SCALE
@@ -187,7 +180,6 @@ def _config(values: dict[str, Any], where: str) -> TransformerConfig:
         "sinusoid_layout": "inclusive",
         "decoder_autoreg": "ssru" if recurrent else "self-attention",
         "tie": "three-way" if values.get("tied-embeddings-all") else tied,
-        "output_bias": True,
     }
     return configured(model, where)
 
@@ -217,16 +209,11 @@ def _in_our_forms(arrays: dict[str, _Array]) -> Iterator[tuple[str, Tensor]]:
 def _sides(folder: Path) -> tuple[Side, Side]:
     """The vocabularies: those that a `decoder.yml` names, or the only files that they can be. The decoder starts from
     zeros."""
-    sides: list[Side] = []
-    names = _vocabularies(folder)
-    for name, beside in zip(names, (SOURCE_MODEL, TARGET_MODEL), strict=True):
-        model = read_segmentation(folder / (name if name.endswith(".spm") else beside))
-        pieces = list(pieces_in(model)) if name.endswith(".spm") else _listed(folder / name)
-        try:
-            sides.append(starting_with(read_side(model, pieces), None))
-        except UserError as error:
-            raise UserError(f"{folder / name}: {error}") from None
-    return (sides[1], sides[1]) if names[0] == names[1] and names[0].endswith(".spm") else (sides[0], sides[1])
+    models, pieces = list[bytes](), list[list[str]]()
+    for name, beside in zip(_vocabularies(folder), (SOURCE_MODEL, TARGET_MODEL), strict=True):
+        models.append(read_segmentation(folder / (name if name.endswith(".spm") else beside)))
+        pieces.append(list(pieces_in(models[-1])) if name.endswith(".spm") else _listed(folder / name))
+    return read_sides(models, pieces, None, str(folder))
 
 
 def _vocabularies(folder: Path) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from limelight.errors import UserError, shown
 from limelight.storage.weights import SCALE
 
 OUTPUT_BIAS = "output_bias"
-"""Name in Limelight, where it is optional."""
+"""Name in Limelight, where it is optional; tables always have it, as zeros where a model has none."""
 SOURCE_EMBEDDING, TARGET_EMBEDDING, OUTPUT = "encoder.embedding.weight", "decoder.embedding.weight", "output.weight"
 
 NEVER = -1e4
@@ -120,8 +120,7 @@ def names_in(form: Format, config: TransformerConfig) -> Table:
     shared = form.shared and config.tie == "three-way"
     table: Table = {form.shared: (SOURCE_EMBEDDING,)} if shared else {}
     table |= {theirs: (name,) for theirs, name in zip(form.embeddings, ours, strict=True)}
-    if config.output_bias:
-        table[form.bias] = (OUTPUT_BIAS,)
+    table[form.bias] = (OUTPUT_BIAS,)
 
     def add(theirs: str, module: str) -> None:
         """A weight and a bias; only a weight without `*`."""
@@ -171,6 +170,7 @@ def to_ours(
     that differ.
     """
     table, first = names_in(form, config), dict[tuple[str, ...], str]()
+    theirs = {form.bias: torch.zeros(target.size), **theirs}  # left out where it is zero
     for name, ours in table.items():
         if name in theirs and first.setdefault(ours, name) != name:
             require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")
@@ -210,6 +210,16 @@ def _selected(tensor: Tensor, rows: Rows, new: float) -> Tensor:
     if rows.size in rows.theirs:
         tensor = functional.pad(tensor, (0, 0) * (tensor.ndim - 1) + (0, 1), value=new)
     return tensor[torch.as_tensor(rows.theirs)]
+
+
+def with_padding(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Our tensors, with padding as a class of the output, which is never predicted."""
+    embedding = weights.get(TARGET_EMBEDDING, weights[SOURCE_EMBEDDING])
+    bias = weights.get(OUTPUT_BIAS, torch.zeros(len(embedding) - 1))
+    padded = {**weights, OUTPUT_BIAS: functional.pad(bias, (0, 1), value=NEVER)}
+    if OUTPUT in weights:
+        padded[OUTPUT] = functional.pad(weights[OUTPUT], (0, 0, 0, 1))
+    return padded
 
 
 def to_theirs(weights: Mapping[str, Tensor], table: Table) -> dict[str, Tensor]:

@@ -24,7 +24,6 @@ from limelight.tokens import (
     normalize,
 )
 from limelight.tokens.listed import listed_model
-from limelight.tokens.metadata import read_stored
 from limelight.tokens.sentencepiece_file import pieces_in, rules_of, type_of, with_rules
 from limelight.tokens.tokenizer import END_PIECE, PADDING_PIECE, UNKNOWN_PIECE, is_control
 
@@ -87,6 +86,25 @@ def read_side(
     return Side(_tokenizer(model, pieces, reserved), type_of(model), Rows(len(names), theirs))
 
 
+def read_sides(
+    models: Sequence[bytes], names: Sequence[list[str]], start: int | None, where: str, **special: str
+) -> tuple[Side, Side]:
+    """The vocabularies of source and target, each as for `read_side`; the same object twice if they are equal. Padding
+    is `start`, as for `starting_with`, in that of the target and in an equal list.
+
+    Raises `UserError` that begins with `where`.
+    """
+    is_shared = names[0] == names[1]
+    try:
+        target = starting_with(read_side(models[1], names[1], **special), start)
+        if is_shared and models[0] == models[1]:
+            return target, target
+        source = read_side(models[0], names[0], **special)
+        return (starting_with(source, start) if is_shared else source), target
+    except UserError as error:
+        raise UserError(f"{where}: {error}") from None
+
+
 def starting_with(side: Side, start: int | None) -> Side:
     """The vocabulary whose padding, from which our decoders start, is this row of theirs; a row of zeros for None.
     Raises `UserError` if there is no such row."""
@@ -124,10 +142,8 @@ def sentencepiece_of(tokenizer: Tokenizer) -> bytes:
     """The sentencepiece model of a tokenizer for other tools."""
     if isinstance(tokenizer, ListedTokenizer):
         return tokenizer.sentencepiece  # it contains its own rules
-    with tempfile.TemporaryDirectory() as temporary:
-        tokenizer.save(Path(temporary))
-        model = read_stored(Path(temporary))[1]
-    return with_rules(model, RULE_NAME, compiled_rules())
+    assert isinstance(tokenizer, SentencePieceTokenizer)
+    return with_rules(tokenizer.model, RULE_NAME, compiled_rules())
 
 
 # --- normalization of a text before it is segmented, as rules of a sentencepiece model ---

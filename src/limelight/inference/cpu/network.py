@@ -206,17 +206,12 @@ def _side(stack: Stack, length: int) -> Side:
     elif stack.positions is not None:
         positions = numbers_of(stack.positions.table).numpy().copy()
     turns = np.zeros((0, 2), dtype=np.float32) if stack.rotary is None else turns_of(stack.rotary, length)
-    return Side(numbers, rows, scales, scale, positions, turns, _last_norm(stack.norm, size))
+    last = nn.LayerNorm(size) if stack.norm is None else cast(nn.LayerNorm, stack.norm)
+    norm = Norm(last.weight.detach().numpy().copy(), last.bias.detach().numpy().copy(), last.eps, last is stack.norm)
+    return Side(numbers, rows, scales, scale, positions, turns, norm)
 
 
 def turns_of(rotary: RotaryPositions, length: int) -> Numbers:
     """(length, head_size): the cosines of the angles at each position, then the sines."""
     angles = torch.arange(length)[:, None] * rotary_rates(2 * len(rotary.rates))
     return torch.cat([angles.cos(), angles.sin()], dim=1).numpy()
-
-
-def _last_norm(norm: nn.Module | None, size: int) -> Norm:
-    if norm is None:
-        return Norm(np.ones(size, np.float32), np.zeros(size, np.float32), 1e-5, False)
-    assert isinstance(norm, nn.LayerNorm)
-    return Norm(norm.weight.detach().numpy().copy(), norm.bias.detach().numpy().copy(), norm.eps, True)
