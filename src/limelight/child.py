@@ -1,4 +1,5 @@
-"""Child processes of this package and the channel to them: engines of a service, readers of documents, compilation.
+"""Child processes of this package and the channel to them: engines of a service, readers of documents, workers of a
+corpus, compilation.
 
 A message is a header, sent as JSON (a number that JSON does not have is null), and a payload of bytes, through a pipe
 of `multiprocessing`; nothing that a child sends is unpickled. The child runs `work(inbox, send, *arguments)`, given as
@@ -61,11 +62,13 @@ class Channel:
     Args:
         work: `module:name` of the function that the child runs.
         arguments: of the function, after its inbox and its `send`.
+        context: of `multiprocessing`, which starts the process; `PROCESSES` by default.
     """
 
-    def __init__(self, work: str, *arguments: Any) -> None:
-        self._pipe, theirs = PROCESSES.Pipe()
-        self.process = PROCESSES.Process(target=_run, args=(theirs, work, arguments), name=work)
+    def __init__(self, work: str, *arguments: Any, context: Any = None) -> None:
+        context = context or PROCESSES
+        self._pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_run, args=(theirs, work, arguments), name=work)
         self.process.start()
         theirs.close()
         # At the end of this process, too, which waits for its children.
@@ -111,8 +114,8 @@ class Child(Channel):
         silence: seconds without an answer after which the child is killed.
     """
 
-    def __init__(self, factory: str, *arguments: Any, silence: float) -> None:
-        super().__init__(f"{__name__}:answer_calls", factory, *arguments)
+    def __init__(self, factory: str, *arguments: Any, silence: float, context: Any = None) -> None:
+        super().__init__(f"{__name__}:answer_calls", factory, *arguments, context=context)
         self.silence = silence
 
     def call(self, header: Header, payload: bytes = b"") -> Frame:

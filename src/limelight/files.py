@@ -93,12 +93,12 @@ def fill_file(path: Path, fill: Callable[[Path], object]) -> None:
             mode = unfinished.stat().st_mode
             fill(unfinished)
             unfinished.chmod(mode)
-            sync_file(unfinished)
+            sync(unfinished)
             os.replace(unfinished, path)
         except BaseException:
             _try_to_remove(unfinished)  # the first error is the one to report
             raise
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def as_json(value: Any, **options: Any) -> str:
@@ -126,7 +126,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         unfinished.mkdir(parents=True)
         try:
             yield unfinished
-            sync_tree(unfinished)
+            for path in (*unfinished.rglob("*"), unfinished):
+                sync(path)
             if folder.exists():
                 _try_to_remove(former)
                 os.rename(folder, former)
@@ -137,7 +138,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
                 if former.exists() and not folder.exists():
                     os.rename(former, folder)
             raise
-        sync_folder(folder.parent)
+        sync(folder.parent)
     _try_to_remove(former)
 
 
@@ -172,27 +173,11 @@ def _try_to_remove(path: Path) -> None:
         remove(path)
 
 
-def sync_tree(folder: Path) -> None:
-    """Sync a folder and all its contents to disk."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            sync_file(path)
-        else:
-            sync_folder(path)
-    sync_folder(folder)
-
-
-def sync_file(path: Path) -> None:
-    """Sync a file that was written by a library to disk."""
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder to disk, which makes a rename durable. Does nothing on Windows."""
-    if os.name == "nt":
+def sync(path: Path) -> None:
+    """Sync a file to disk, or the entries of a folder, which makes a rename durable; on Windows only files."""
+    if os.name == "nt" and path.is_dir():
         return
-    handle = os.open(folder, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

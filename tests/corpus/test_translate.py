@@ -101,7 +101,7 @@ def test_a_line_that_ends_or_hangs_its_worker_is_left_out(tmp_path: Path) -> Non
     found = lines_of(tmp_path / "out" / "0" / "part-0.txt")
     assert found == [said(line) if line not in (DIE, HANG) else "" for line in texts]
     reasons = {each["text"]: each["reason"] for each in skipped(tmp_path / "out" / "0" / "part-0.txt")}
-    assert reasons[DIE] == f"{ENDED}, 2 with no other: its process ended"
+    assert reasons[DIE] == f"{ENDED}, 2 with no other: ended from outside by SIGKILL, usually because memory ran out"
     assert reasons[HANG] == f"{ENDED}, 2 with no other: no answer after 3 s"
     assert (report.counts["written"], report.counts["skipped"]) == (70, 2)
     assert report.ended >= 5
@@ -175,9 +175,9 @@ def test_workers_that_are_killed_lose_nothing(tmp_path: Path, seed: int, monkeyp
     ask = Process.ask
 
     def asked(self: Process, texts: list[str], first: int, timeout: float) -> object:
-        if len(texts) > 1 and self.pid not in pids and draw.random() < 0.5:
-            pids.add(self.pid)
-            os.kill(self.pid, signal.SIGKILL)
+        if len(texts) > 1 and self.process.pid not in pids and draw.random() < 0.5:
+            pids.add(self.process.pid)
+            os.kill(self.process.pid, signal.SIGKILL)
         return ask(self, texts, first, timeout)
 
     monkeypatch.setattr(Process, "ask", asked)

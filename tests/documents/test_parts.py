@@ -10,7 +10,7 @@ import pytest
 from limelight.config.files import describe_differences, differences
 from limelight.documents.parts import MANIFEST, Parts, parts_of
 from limelight.errors import RunError, UserError
-from limelight.files import require_new, sync_file
+from limelight.files import require_new, sync
 from tests.forked import PROCESSES
 
 MADE_OF = {"text": "a", "search": {"beam": 4}}
@@ -108,10 +108,10 @@ def test_a_full_disk_is_reported_and_costs_nothing(tmp_path: Path, monkeypatch: 
     def full(path: Path) -> None:
         if path.name.startswith("000003"):
             raise OSError(28, os.strerror(28))
-        sync_file(path)
+        sync(path)
 
     with monkeypatch.context() as patched:
-        patched.setattr("limelight.files.sync_file", full)
+        patched.setattr("limelight.files.sync", full)
         with pytest.raises(RunError, match=r"000003\.json: cannot be written: No space left on device; finished parts"):
             write(tmp_path / "a")
     assert write(tmp_path / "a") == [3, 4]

@@ -16,7 +16,7 @@ import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError, shown
-from limelight.files import PARTIAL, cause, sync_folder
+from limelight.files import PARTIAL, cause, sync
 
 
 def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
@@ -145,7 +145,7 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
             raise
     if not is_device:
         partial.replace(path)
-        sync_folder(path.parent)
+        sync(path.parent)
 
 
 def show(text: str) -> None:

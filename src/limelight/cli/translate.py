@@ -264,10 +264,10 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     threads = machine.threads or max(1, _cores() // workers)
     indexes = job.translation_memory.indexes if job.translation_memory else ()
     memory = next(((str(index.path), index.name) for index in indexes), ())
+    glossary = (str(job.glossary), *job.direction.languages) if job.glossary else ()
     return workers, WorkerSettings(
-        job.models[0], job.plain(), device, threads, job.precision, job.shortlist, str(job.glossary or ""), job.form,
-        memory,
-    )  # fmt: skip
+        job.models[0], job.plain(), device, threads, job.precision, job.shortlist, glossary, job.form, memory
+    )
 
 
 def _starter(engine: str | None, settings: WorkerSettings, workers: int) -> Start:

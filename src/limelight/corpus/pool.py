@@ -1,25 +1,22 @@
 """Texts through workers that may end or hang at any moment: in order, none lost, none twice.
 
-Each worker is an executor of one process, with a thread that gives it one chunk at a time. If the worker ends, or is
-silent for too long, the thread divides the chunk among new workers, so that the text that ends its workers is found and
-left out, with the reason.
+A thread for each worker gives it one chunk at a time. If the worker ends, or is silent for too long, the thread divides
+the chunk among new workers, so that the text that ends its workers is found and left out, with the reason.
 """
 
 import json
 import multiprocessing
 import os
-import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from multiprocessing import forkserver
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from limelight.corpus import worker
-from limelight.corpus.worker import SETTINGS, Opener, Outcome, WorkerSettings, opened
+from limelight.child import Child, ChildEndedError, ChildFaultError
+from limelight.corpus.worker import SETTINGS, Done, Opener, Outcome, WorkerSettings, opened
 from limelight.errors import RunError, UserError, shown
 
 ENDED = "workers ended at this text"
@@ -70,36 +67,22 @@ def processes(settings: WorkerSettings, *, shares: bool, opener: Opener = opened
     return lambda number: Process(context, opener, content, 0 if shares else number)
 
 
-class Process:
+class Process(Child):
     """A worker in a process of its own."""
 
     def __init__(self, context: Any, *arguments: Any) -> None:
-        self._executor = ProcessPoolExecutor(1, context)
-        self.pid: int | None = None
-        self.pid = self._result(None, worker.load, *arguments)
+        super().__init__("limelight.corpus.worker:answering", *arguments, silence=TIMEOUT, context=context)
+        self.ask((), 1, TIMEOUT)  # answered when the model is open
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:
-        outcomes: list[Outcome] = self._result(timeout, worker.translate, list(texts), first)
-        return outcomes
-
-    def close(self) -> None:
-        if self.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
-        self._executor.shutdown(wait=False, cancel_futures=True)
-
-    def _result(self, timeout: float | None, function: Callable[..., Any], *arguments: Any) -> Any:
+        self.silence = timeout
         try:
-            return self._executor.submit(function, *arguments).result(timeout)
-        except UserError:
-            raise
-        except TimeoutError:
-            raise WorkerEnded(f"no answer after {timeout:g} s") from None
-        except (BrokenExecutor, EOFError, OSError):
-            self.pid = None
-            raise WorkerEnded("its process ended") from None
-        except Exception as error:
-            raise WorkerEnded(shown(f"{type(error).__name__}: {error}")) from None
+            outcomes = self.call({"texts": texts, "first": first})[0]["outcomes"]
+        except (ChildEndedError, ChildFaultError) as error:
+            raise WorkerEnded(shown(str(error))) from None
+        except RunError as error:
+            raise UserError(str(error)) from None
+        return [outcome if isinstance(outcome, str) else Done(*outcome) for outcome in outcomes]
 
 
 class Chunk(NamedTuple):

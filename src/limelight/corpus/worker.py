@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from limelight.child import end_with_parent
+from limelight.child import Frame, Handler, Header
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -52,7 +51,8 @@ class WorkerSettings:
     threads: int = 1
     precision: str | None = None
     shortlist: bool = False
-    glossary: str = ""
+    glossary: Sequence[str] = ()
+    """The arguments of `read_glossary`."""
     form: str = "text"
     """Form of the lines: see `shown`."""
     memory: Sequence[str] = ()
@@ -94,9 +94,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     if search.get("sampling") is not None:
         search["sampling"] = Sampling(**search["sampling"])
     if settings.glossary:
-        own = translator.directions[0].languages if len(translator.directions) == 1 else ("", "")
-        languages = search.get("source_lang") or own[0], search.get("target_lang") or own[1]
-        search["glossary"] = read_glossary(settings.glossary, *languages)
+        search["glossary"] = read_glossary(*settings.glossary)
     options = translator.options(**search)
 
     def work(texts: Sequence[str], first: int, options: Options) -> list[Outcome]:
@@ -132,21 +130,15 @@ def opened(settings: str, number: int = 0) -> Translate:
     return open_texts(WorkerSettings(**json.loads(settings)), number)
 
 
-_opened: dict[str, Translate] = {}
-"""The model of this worker."""
+def answering(opener: Opener, settings: str, number: int) -> Handler:
+    """What a worker answers with, once its model is open: the outcome of each text."""
+    translate = opener(settings, number)
 
+    def handle(header: Header, payload: bytes) -> Frame:
+        texts = header["texts"]
+        return {"outcomes": translate(texts, header["first"]) if texts else []}, b""
 
-def load(opener: Opener, settings: str, number: int) -> int:
-    """Prepare the process of a worker, and open its model; returns the number of the process."""
-    end_with_parent()
-    os.dup2(2, 1)
-    _opened["model"] = opener(settings, number)
-    return os.getpid()
-
-
-def translate(texts: Sequence[str], first: int) -> list[Outcome]:
-    """The outcome of each text, by the model of this process."""
-    return _opened["model"](texts, first)
+    return handle
 
 
 FORMAT = 1
