@@ -6,7 +6,7 @@ import pytest
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.pipelines.codec import choose_direction, other_language, unchanged
+from limelight.pipelines.codec import unchanged
 from limelight.pipelines.translator import Translator
 from limelight.text.detection import learn_detector
 from tests.decoding.fakes import characters, random_model
@@ -21,22 +21,28 @@ def detector():
     return learn_detector(texts)
 
 
+def telling(told) -> Translator:
+    translator = Translator(random_model(3, 11), characters(), directions=DIRECTIONS)
+    translator.detector = told
+    return translator
+
+
 def test_the_language_of_the_text_is_taken_where_several_fit() -> None:
     told = detector()
     for text, source in (("der Hund läuft", "de"), ("le chien court", "fr")):
-        direction, sure = choose_direction(DIRECTIONS, told, text, target="en")
+        direction, sure = telling(told).choose(text, None, "en")
         assert direction == (source, "en")
         assert sure == told.probabilities(text)[source] > 0.8
-    assert choose_direction(DIRECTIONS, told, "der Hund läuft").direction == ("de", "en")
+    assert telling(told).choose("der Hund läuft", None, None).direction == ("de", "en")
 
 
 def test_an_unclear_target_is_told() -> None:
     with pytest.raises(UserError, match="from en fits 2 of them"):
-        choose_direction(DIRECTIONS, detector(), "the dog runs through that")
+        telling(detector()).choose("the dog runs through that", None, None)
     with pytest.raises(UserError, match="to en fits 2 of them"):
-        choose_direction(DIRECTIONS, None, "der Hund", target="en")
+        telling(None).choose("der Hund", None, "en")
     with pytest.raises(UserError, match="does not translate to nl"):
-        choose_direction(DIRECTIONS, detector(), "der Hund", target="nl")
+        telling(detector()).choose("der Hund", None, "nl")
 
 
 @pytest.mark.parametrize(
@@ -52,9 +58,9 @@ def test_an_unclear_target_is_told() -> None:
     ],
 )
 def test_a_text_in_another_language_than_the_source_language_is_noticed(text: str, target: str, language: str) -> None:
-    told = detector()
-    direction, _ = choose_direction(DIRECTIONS, told, text, target=target)
-    assert other_language(DIRECTIONS, told, text, direction) == language
+    translator = telling(detector())
+    direction, _ = translator.choose(text, None, target, pivot=False)
+    assert translator.other_language(text, direction) == language
 
 
 def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_warning() -> None:
@@ -73,8 +79,7 @@ def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_wa
 
 
 def test_a_text_in_an_unknown_language_is_refused_with_its_name() -> None:
-    translator = Translator(random_model(3, 11), characters(), directions=DIRECTIONS)
-    translator.detector = detector()
+    translator = telling(detector())
     with pytest.raises(
         UserError, match=r"looks like Spanish \(es\), and this model translates to en from de, fr; give"
     ):

@@ -27,6 +27,12 @@ from limelight.storage.weights import save_weights
 from limelight.text.detection import BUCKETS, learn_detector
 
 HEADS = Heads(heads=[AlignmentHead(0, 2, True), AlignmentHead(1, 3, False)])
+
+
+def crosses(layers: int, heads: int) -> dict[str, int]:
+    return {f"decoder.{layer}.cross": heads for layer in range(layers)}
+
+
 COUNTS = {"encoder.0.self": 2, "decoder.0.cross": 1}
 ROLES = Roles(
     sentences=7,
@@ -39,7 +45,7 @@ CONFIDENCE = Confidence(
     sentence={"": Logistic((1.0, -2.5), 0.25, (-3.0, 0.0), (1.5, 1.0)), "en-de": Logistic((0.1, 0.2), 0.3)},
 )
 READERS: dict[str, Callable[[Path], Any]] = {
-    "alignment.json": lambda path: read_table(path, Heads, layers=2, heads=4),
+    "alignment.json": lambda path: read_table(path, Heads, counts=crosses(2, 4)),
     "roles.json": lambda path: read_table(path, Roles, counts=COUNTS, known=TEXTS),
     "confidence.json": lambda path: read_table(path, Confidence, features=2),
 }
@@ -64,7 +70,7 @@ def test_a_table_of_another_model_is_refused(tmp_path: Path) -> None:
     save_table(tmp_path / "roles.json", ROLES, {})
     for layers, heads in ((1, 4), (2, 3)):
         with pytest.raises(UserError, match=r"alignment\.json: not the alignment\.json of this model: .*layer"):
-            read_table(tmp_path / "alignment.json", Heads, layers=layers, heads=heads)
+            read_table(tmp_path / "alignment.json", Heads, counts=crosses(layers, heads))
     for counts in ({**COUNTS, "encoder.0.self": 3}, {"encoder.0.self": 2}, {**COUNTS, "decoder.0.self": 1}):
         with pytest.raises(UserError, match=r"not the roles\.json of this model: .*it has other heads"):
             read_table(tmp_path / "roles.json", Roles, counts=counts, known=TEXTS)

@@ -14,7 +14,7 @@ from limelight.cli.arguments import argument, option, refuse
 from limelight.cli.corpora import by_direction, corpora, files_in
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note
-from limelight.cli.output import is_path, lines_to, show
+from limelight.cli.output import is_path, lines_to, show, text_to
 from limelight.errors import UserError, counted
 
 if TYPE_CHECKING:
@@ -189,35 +189,33 @@ def compare(
     and the sentences that differ most."""
     from limelight.evaluation.compare import compare as compared
     from limelight.evaluation.comparison_page import comparison_page
-    from limelight.files import write_whole, writing
     from limelight.formats import read_lines
 
-    if output and any(is_path(output.samefile, name) for name in (first, second, *files_in(test))):
-        raise UserError(f"{output}: is the input; give -o another name")
-    if output and (output.suffix.lower() not in (".html", ".htm") or output.is_dir()):
-        raise UserError(f"{output}: the comparison is a page; give -o a name with .html")
+    inputs = (first, second, *files_in(test))
     pairs: list[Pair] | None = None
     texts = []
-    for name in (first, second):
-        if is_path(Path.is_file, name):
-            texts.append(list(read_lines(Path(name))))
-            continue
-        folders, configs = find_models([name], pairs=True)
-        groups = read_tests(test, configs, (source, target))
-        if len(groups) > 1:
-            raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
-        [(direction, pairs)] = groups.items()
-        translator = open_translator(folders, machine, precision)
-        sources = [pair.source for pair in pairs]
-        translations = translator.translate(sources, **languages_of(direction), **search.given())
-        texts.append([translation.text for translation in translations])
-    if pairs is None:
-        pairs = read_test(corpora(test, source, target, "--test"))
-    comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
-    show(comparison.to_json() if as_json else comparison.table())
-    if output:
-        with writing(output, "the figures are above"):
-            write_whole(output, comparison_page(comparison))
+    with text_to(output, inputs) if output else nullcontext() as write:
+        if output and output.suffix.lower() not in (".html", ".htm"):
+            raise UserError(f"{output}: the comparison is a page; give -o a name with .html")
+        for name in (first, second):
+            if is_path(Path.is_file, name):
+                texts.append(list(read_lines(Path(name))))
+                continue
+            folders, configs = find_models([name], pairs=True)
+            groups = read_tests(test, configs, (source, target))
+            if len(groups) > 1:
+                raise UserError(f"{name}: the test set has several directions; compare one of them at a time")
+            [(direction, pairs)] = groups.items()
+            translator = open_translator(folders, machine, precision)
+            sources = [pair.source for pair in pairs]
+            translations = translator.translate(sources, **languages_of(direction), **search.given())
+            texts.append([translation.text for translation in translations])
+        if pairs is None:
+            pairs = read_test(corpora(test, source, target, "--test"))
+        comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
+        show(comparison.to_json() if as_json else comparison.table())
+        if write is not None:
+            write(comparison_page(comparison))
 
 
 @command("score", SCORE)

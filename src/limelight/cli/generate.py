@@ -50,9 +50,9 @@ def generate(
     begin = _prompt(prompt)
     with text_to(output) as write:
         generator = open_model("load_generator", folders, machine, precision)
-        grown = generator.write(begin, samples=samples, max_tokens=max_tokens, sampling=sampling, stop=stop or ())
+        how = {"max_tokens": max_tokens, "sampling": sampling, "stop": stop or ()}
         if samples == 1 and not as_json:
-            texts = (part.text for part in grown)
+            texts = generator.stream(begin, **how)
             write(begin + next(texts, ""))
             try:
                 for text in texts:
@@ -60,9 +60,8 @@ def generate(
             finally:
                 write("\n")  # also if it was interrupted
             return
-        done = {part.sample: part.done for part in grown if part.done is not None}
-        for sample, generation in sorted(done.items()):
-            heading = f"--- {sample + 1} of {samples} ---\n{begin}"
+        for number, generation in enumerate(generator.generate(begin, samples=samples, **how), start=1):
+            heading = f"--- {number} of {samples} ---\n{begin}"
             write((_json(generation) if as_json else heading + generation.text) + "\n")
 
 

@@ -7,8 +7,8 @@ bug and keeps its traceback.
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple, TextIO, cast
 
 import typer
@@ -56,7 +56,8 @@ def exit_code(work: Callable[[], None]) -> int:
     """
     stop = StopRequest()
     try:
-        with warnings_in_lines(), stop, stop.interruptible():
+        with warnings.catch_warnings(), stop, stop.interruptible():
+            warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))  # in a line
             work()
     except Stopped as stopped:
         return say(stopped, stopped.exit_code)
@@ -80,14 +81,6 @@ def exit_code(work: Callable[[], None]) -> int:
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         return say(f"out of memory ({why}). {WITH_LESS_MEMORY}", 1)
     return 0
-
-
-@contextmanager
-def warnings_in_lines() -> Iterator[None]:
-    """A context in which warnings are printed as a line on standard error, without their place in the code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))
-        yield
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from limelight.errors import counted, shown
 from limelight.formats.unit import Unit, with_codes
-from limelight.pipelines.translation import LOW_CONFIDENCE
+from limelight.pipelines.translation import LOW_CONFIDENCE, Translation
 from limelight.text.judge import IN_TARGET_LANGUAGE
 
 SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unchanged", "unsure"
@@ -24,21 +24,6 @@ WORST = 3
 """The least sure translations that are shown in the summary."""
 SHOWN = 20
 """Suspect segments, and files that were left out, in the summary."""
-
-
-class UnitTranslation(NamedTuple):
-    """The translation of a unit."""
-
-    text: str
-    moved: Sequence[str]
-    """Spans that were placed by attention."""
-    failed: Sequence[str]
-    """Spans whose place is not known."""
-    unused: Sequence[str]
-    """Terms that are not used."""
-    confidence: float | None
-    warnings: Sequence[str] = ()
-    """Warnings of the translation."""
 
 
 class Note(NamedTuple):
@@ -148,7 +133,7 @@ def _row(*cells: object) -> str:
     return "\t".join(texts).encode("utf-8", "replace").decode()
 
 
-def note_of(file: str, segment: int, unit: Unit, kept: UnitTranslation, *, both_sides: bool) -> Note | None:
+def note_of(file: str, segment: int, unit: Unit, kept: Translation, *, both_sides: bool) -> Note | None:
     """What should be looked at in a translation, if anything. In a file with `both_sides` a translation that is the
     same as its source is not written."""
     reasons = list(_reasons(unit, kept))
@@ -167,7 +152,7 @@ def note_of(file: str, segment: int, unit: Unit, kept: UnitTranslation, *, both_
     return Note(file, segment, unit.line, kinds, reasons, kept.confidence, *texts)
 
 
-def _reasons(unit: Unit, kept: UnitTranslation) -> Iterator[str]:
+def _reasons(unit: Unit, kept: Translation) -> Iterator[str]:
     """What is wrong with a translation."""
     if not kept.text.strip():
         yield "empty"

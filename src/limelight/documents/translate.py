@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from limelight.documents.document import Document, open_document
 from limelight.documents.parts import Parts, parts_of
-from limelight.documents.report import KEPT, Note, Report, UnitTranslation, note_of
+from limelight.documents.report import KEPT, Note, Report, note_of
 from limelight.errors import RunError, UserError
 from limelight.files import cause, write_whole
 from limelight.formats.registry import BILINGUAL, suffix_of
@@ -18,8 +18,10 @@ from limelight.text.marking import CODES
 
 CHUNK = 128
 """Units that are translated together, and kept for a later start."""
-FORMAT = 5
+FORMAT = 6
 """Version of what is kept."""
+FIELDS = ("text", "moved", "failed", "unused", "confidence", "warnings")
+"""Fields of a translation that are kept, for the output and the report."""
 SAMPLE = 5000
 """Characters of a document whose language is detected."""
 
@@ -83,11 +85,11 @@ def _check_output(path: Path, output: Path) -> None:
         raise UserError(f"{output}: there is no folder {output.parent}")
 
 
-def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTranslation]:
+def _translated(document: Document, work: Work, parts: Parts) -> list[Translation]:
     """The translations of all units. What the document says several times is translated once."""
     units = document.units
     keys = [(unit.text, unit.kinds) for unit in units]  # all of a unit that its translation depends on
-    kept = [UnitTranslation(*row) for part in parts for row in part]
+    kept = [fields for part in parts for fields in part]
     known = dict(zip(keys, kept, strict=False))
     source = work.detect(CODES.sub(" ", " ".join(unit.text for unit in units))[:SAMPLE])
     for begin in range(len(kept), len(units), CHUNK):
@@ -96,15 +98,16 @@ def _translated(document: Document, work: Work, parts: Parts) -> list[UnitTransl
         new = dict.fromkeys(key for key in keys[rows] if key not in known)
         texts = [Text(text, number, codes=codes) for number, (text, codes) in enumerate(new, start=begin + 1)]
         if texts:
-            known |= zip(new, map(_kept, work.translate(texts, source)), strict=True)
+            translations = work.translate(texts, source)
+            known |= zip(new, ({name: getattr(each, name) for name in FIELDS} for each in translations), strict=True)
         part = [known[key] for key in keys[rows]]
         parts.append(part)
         kept += part
     work.progress(document.name, len(units), len(units))
-    return kept
+    return [Translation(**fields) for fields in kept]
 
 
-def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
+def _report(document: Document, kept: Sequence[Translation]) -> Report:
     both_sides = suffix_of(document.name) in BILINGUAL
     pairs = enumerate(zip(document.units, kept, strict=True), start=1)
     notes = [
@@ -116,10 +119,3 @@ def _report(document: Document, kept: Sequence[UnitTranslation]) -> Report:
         for line, text in part.kept:
             notes.append(Note(document.name, 0, line, (KEPT,), ("kept: an identifier or a note",), None, text, text))
     return Report(1, len(kept), sum(bool(segment.moved) for segment in kept), notes)
-
-
-def _kept(translation: Translation) -> UnitTranslation:
-    confidence = None if translation.confidence is None else round(translation.confidence, 4)
-    return UnitTranslation(
-        translation.text, translation.moved, translation.failed, translation.unused, confidence, translation.warnings
-    )

@@ -18,11 +18,11 @@ from limelight.inspection.head_importance import (
     heads_of,
     sentence_losses,
 )
-from limelight.inspection.head_roles import Needed, measures
+from limelight.inspection.head_roles import measures
 from limelight.inspection.page_data import NAMES
 from limelight.inspection.probe import attention_of
-from limelight.inspection.words import readable
-from limelight.models.interface import longest_sequence
+from limelight.inspection.words import START_PIECE, readable
+from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
@@ -70,7 +70,7 @@ def study_heads(
     heads = heads_of(model)
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
-    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(translator, rows, corpus)
+    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(model, rows, corpus)
     before, figures = sentence_losses(model, corpus), []
     for count, head in enumerate(heads, start=1):
         roles = {
@@ -105,9 +105,9 @@ def _choose(translator: Translator, groups: Groups, count: int) -> list[_Sentenc
     return rows
 
 
-def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence], corpus: Sequence[Rows]) -> Values:
+def _values_of_roles(model: Seq2Seq, sentences: Sequence[_Sentence], corpus: Sequence[Rows]) -> Values:
     """The numbers of each role of each head, sentence by sentence."""
-    model, values = translator.model, defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
+    values = defaultdict[str, dict[str, list[float]]](lambda: defaultdict(list))
     frequencies = Counter(token for sentence in sentences for token in sentence.source)
     for rows in corpus:
         seen = attention_of(model, rows.batch)
@@ -116,10 +116,10 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence], cor
             pair = sentences[index]
             source, target = len(pair.source) + 1, len(pair.target) + 1
             sizes = {"encoder_self": (source, source), "decoder_self": (target, target), "cross": (target, source)}
-            needed = _needed(translator, pair)
+            needed = needed_words(model, with_words(pair.tokenizers.source, pair.source, pair.target))
             for kind, name in NAMES.items():
                 (height, width), columns = sizes[kind], _columns(pair, kind, frequencies)
-                own = needed if kind == "cross" else None
+                own = needed if kind == "cross" and any(needed) else None
                 for depth, layer in enumerate(weights[kind]):
                     for number, head in enumerate(layer[row, :, :height, :width]):
                         roles = measures(head, kind, needed=own, columns=columns)
@@ -132,18 +132,17 @@ def _values_of_roles(translator: Translator, sentences: Sequence[_Sentence], cor
 
 def _columns(sentence: _Sentence, kind: str, counts: Counter[int]) -> dict[str, list[int]]:
     """The columns of punctuation, of tags, and, in sources of at least three tokens, of the least frequent token."""
-    if kind == "decoder_self":
-        pieces = sentence.tokenizers.target.pieces(sentence.target)
-        chosen = {"signs": [column for column, piece in enumerate(pieces, start=1) if _is_sign(piece)]}
-    else:
-        pieces = sentence.tokenizers.source.pieces(sentence.source)
+    source, target = sentence.tokenizers
+    reads = kind == "decoder_self"
+    pieces = [START_PIECE, *target.pieces(sentence.target)] if reads else source.pieces(sentence.source)
+    chosen = {"signs": [column for column, piece in enumerate(pieces) if _is_sign(piece)]}
+    if not reads:
         tags = [column for column, piece in enumerate(pieces) if is_control(piece)]
         words = [column for column in range(len(pieces)) if column not in tags]
         least = min((counts[sentence.source[column]] for column in words), default=0)
         rare = [column for column in words if counts[sentence.source[column]] == least]
-        chosen = {"signs": [column for column, piece in enumerate(pieces) if _is_sign(piece)], "tag": tags}
         is_one = len({sentence.source[column] for column in rare}) == 1  # it may occur twice
-        chosen["rare"] = rare if len(words) >= 3 and is_one and len(rare) < len(words) else []
+        chosen |= {"tag": tags, "rare": rare if len(words) >= 3 and is_one and len(rare) < len(words) else []}
     return {name: columns for name, columns in chosen.items() if columns}
 
 
@@ -151,10 +150,3 @@ def _is_sign(piece: str) -> bool:
     """Whether a token is punctuation: it has characters, and none is a letter or a digit."""
     text = readable(piece).strip("▁ ")
     return bool(text) and not is_control(piece) and not any(letter.isalnum() for letter in text)
-
-
-def _needed(translator: Translator, sentence: _Sentence) -> Needed | None:
-    """For each target token the source tokens of the word that it needs most; None if no token needs one."""
-    pair = with_words(sentence.tokenizers.source, sentence.source, sentence.target)
-    needed = needed_words(translator.model, pair)
-    return needed if any(needed) else None

@@ -24,23 +24,14 @@ class _Side(NamedTuple):
     pieces: tuple[str, ...] = ()
     words: Groups = ()
 
-    def after(self, piece: str) -> "_Side":
-        """This side after another word."""
-        return _Side((piece, *self.pieces), (0, *(word + 1 for word in self.words)))
 
-    def before(self, piece: str) -> "_Side":
-        """This side before another word."""
-        return _Side((*self.pieces, piece), (*self.words, self.words[-1] + 1 if self.words else 0))
-
-    @property
-    def predicted(self) -> "_Side":
-        """The tokens that are predicted where these are read: each the next one, the last one the end."""
-        ended = self.before(END_PIECE)
-        return _Side(ended.pieces[1:], tuple(word - ended.words[1] for word in ended.words[1:]))
-
-
-def _side(tokenizer: Tokenizer, ids: Sequence[int]) -> _Side:
-    return _Side(tuple(tokenizer.pieces(ids)), tuple(tokenizer.word_of(ids)))
+def _side(tokenizer: Tokenizer, ids: Sequence[int], *, start: bool = False, end: bool = False) -> _Side:
+    """The tokens, with the start before them or the end after them as words of their own."""
+    words = [word + start for word in tokenizer.word_of(ids)]
+    after = words[-1] + 1 if words else int(start)
+    return _Side(
+        (*[START_PIECE] * start, *tokenizer.pieces(ids), *[END_PIECE] * end), (*[0] * start, *words, *[after] * end)
+    )
 
 
 def attention_map(
@@ -59,13 +50,12 @@ def attention_map(
     """
     if source_ids is None:
         source_ids = tokenizers.source.encode(source_text)
-    source = _side(tokenizers.source, source_ids).before(END_PIECE)
-    read = _side(tokenizers.target, target_ids).after(START_PIECE)
     return _map(
         model,
         model.batch([source_ids], [target_ids]),
-        source=source,
-        read=read,
+        source=_side(tokenizers.source, source_ids, end=True),
+        target=_side(tokenizers.target, target_ids, end=True),
+        read=_side(tokenizers.target, target_ids, start=True),
         source_text=source_text,
         target_text=tokenizers.target.decode(target_ids),
     )
@@ -78,34 +68,30 @@ def text_map(model: DecoderOnly, tokenizer: Tokenizer, ids: Sequence[int]) -> At
     empty.
     """
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
-    read = _side(tokenizer, ids).after(START_PIECE)
-    return _map(model, batch, read=read, target_text=tokenizer.decode(ids))
+    target, read = _side(tokenizer, ids, end=True), _side(tokenizer, ids, start=True)
+    return _map(model, batch, target=target, read=read, target_text=tokenizer.decode(ids))
 
 
 def reader_map(model: EncoderOnly, tokenizer: Tokenizer, text: str) -> AttentionMap:
     """The attention map of an encoder-only model for a text between two end tokens, of the kind `encoder_self`."""
     ids = tokenizer.encode(text)
     batch = label_batch([begun(ids)], [0], padding=tokenizer.padding)
-    source = _side(tokenizer, ids).after(START_PIECE).before(END_PIECE)
-    return _map(model, batch, source=source, source_text=text)
+    return _map(model, batch, source=_side(tokenizer, ids, start=True, end=True), source_text=text)
 
 
-_NOTHING = _Side()
-
-
-def _map(model: Model, batch: Batch, source: _Side = _NOTHING, read: _Side = _NOTHING, **texts: str) -> AttentionMap:
+def _map(model: Model, batch: Batch, *, source_text: str = "", target_text: str = "", **given: _Side) -> AttentionMap:
     """The map of a batch of size one. The `target` is what is predicted where `read` is read."""
     if isinstance(model, Ensemble):
         raise UserError(
             f"an ensemble of {len(model.members)} models has no attention of its own: use one of them at a time"
         )
     seen = attention_of(model, batch)
-    sides = {"source": source, "target": read.predicted if read.pieces else read, "read": read}
-    known: dict[str, Any] = {}
+    sides = {name: given.get(name, _Side()) for name in ("source", "target", "read")}
+    known: dict[str, Any] = {"source_text": source_text, "target_text": target_text}
     for name, side in sides.items():
         known |= {f"{name}_pieces": side.pieces, f"{name}_words": side.words}
     for kind, (rows, columns) in SIDES.items():
         layers = [layer[0].float().cpu().numpy() for layer in seen.layers(kind)]
         empty = np.zeros((0, 0, len(sides[rows].pieces), len(sides[columns].pieces)), dtype=np.float32)
         known[kind] = np.stack(layers) if layers else empty
-    return AttentionMap(**(known | texts))
+    return AttentionMap(**known)

@@ -27,7 +27,7 @@ def group_pieces(pieces: Sequence[str], words: Groups) -> tuple[str, ...]:
 
 def readable(text: str) -> str:
     """`▁Stra<0xC3><0x9F>e` as `Straße`; a word-start mark alone is kept."""
-    text_read = BYTES.sub(lambda match: _decoded(match.group()), text)
+    text_read = BYTES.sub(lambda match: bytes.fromhex(re.sub("<0x|>", "", match[0])).decode(errors="replace"), text)
     return text_read.replace(SPACE, " ").strip() or text_read
 
 
@@ -55,7 +55,3 @@ def membership(words_of: Sequence[Sequence[int]], count: int | None = None) -> n
     for token, words in enumerate(words_of):
         members[list(words), token] = 1
     return members
-
-
-def _decoded(spelled: str) -> str:
-    return bytes.fromhex(spelled.replace("<0x", "").replace(">", "")).decode("utf-8", errors="replace")

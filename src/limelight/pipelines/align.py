@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from limelight.batching.batch import cut_batches
 from limelight.config import Direction, find_direction
 from limelight.errors import UserError
 from limelight.inspection.erasure import TokenizedPair
-from limelight.inspection.heads import head_counts
 from limelight.inspection.word_alignment import (
     agreement_of_directions,
     agreement_with_erasure,
@@ -19,9 +17,9 @@ from limelight.inspection.word_alignment import (
     tokenized,
     word_weights,
 )
-from limelight.models.interface import Model, Seq2Seq, longest_sequence
+from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.preparation.word_alignment import grow
-from limelight.storage.tables import AlignmentHead, Heads, read_table
+from limelight.storage.tables import AlignmentHead
 from limelight.tokens import Tokenizers
 
 Links = list[tuple[int, int]]
@@ -147,10 +145,3 @@ def _spread(
         if fitting := [pair for pair in pairs if all(len(side) in lengths for side in pair[0])]:
             return fitting[:: max(1, len(fitting) // count)][:count]
     return []
-
-
-def stored_heads(path: Path, model: Model) -> list[AlignmentHead]:
-    """The heads in `alignment.json`; none if there is no file. Raises `UserError` as `read_table` does."""
-    counts = [heads for name, heads in head_counts(model).items() if name.endswith(".cross")] or [1]
-    table = read_table(path, Heads, layers=len(counts), heads=counts[0])
-    return table.heads if table else []

@@ -1,6 +1,6 @@
 """Between text and engine: sentences to requests, and hypotheses to translations."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from threading import Lock
@@ -217,9 +217,41 @@ class Codec:
         return all(map(knows_marks, self.tokenizers))
 
     def choose(self, text: str, source: str | None, target: str | None, *, pivot: bool = True) -> Chosen:
-        """The direction of a text; with `pivot` also a pair of languages that two directions connect."""
+        """The requested direction. If several directions fit and no source language is given, it is detected.
+
+        With `pivot` it may be a pair of languages that two directions connect, if a target language is given and no
+        direction fits. Raises `UserError`, as `find_direction` does, if none fits, or several with this source
+        language.
+        """
+        source, target, detector = source or "", target or "", self.detector
         pivots = self.pivots if pivot else ()
-        return choose_direction(self.directions, self.detector, text, source or "", target or "", pivots)
+        fitting = fitting_directions((*self.directions, *(pivots if target else ())), source, target)
+        sources = {direction.source for direction in fitting}
+        if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
+            language, probability = source, None
+        else:
+            probabilities = detector.probabilities(text)
+            language = max(sorted(sources), key=lambda code: probabilities[code])
+            probability = probabilities[language]
+        return Chosen(find_direction(self.directions, language, target, pivots), probability)
+
+    def other_language(self, text: str, direction: Direction | None, *, least: float = 0.0) -> str:
+        """The code of the language that a text is in, if that is clear and not the source language of `direction`,
+        which nobody has named; else an empty string. `least` is the probability that a language unknown to the model
+        needs."""
+        (source, _), detector = names_of(direction), self.detector
+        if not source:
+            return ""
+        known = {each.source for each in self.directions}
+        expected = {source} if detector is None else {*detector.languages, *known}
+        if foreign := foreign_language(text, expected, least=least):
+            return foreign
+        if detector is None or source not in detector.languages or len(text.split()) < 2:
+            return ""
+        probabilities = detector.probabilities(text)
+        language, total = next(iter(probabilities)), sum(probabilities.values())
+        is_clear = probabilities[language] >= SURE * total and total >= 0.5
+        return language if language != source and is_clear else ""
 
     def forced(self, direction: Direction | None) -> list[int]:
         """The first token of a translation by M2M100 or NLLB, which is its language; none of other models."""
@@ -353,54 +385,6 @@ def unsearched(source: str, text: str, direction: Direction | None) -> Translati
     """A translation without the results of a search."""
     source_lang, target_lang = names_of(direction)
     return Translation(text, source=source, source_lang=source_lang, target_lang=target_lang)
-
-
-def choose_direction(
-    directions: Sequence[Direction],
-    detector: LanguageDetector | None,
-    text: str,
-    source: str = "",
-    target: str = "",
-    pivots: Collection[Direction] = (),
-) -> Chosen:
-    """The requested direction. If several directions fit and no source language is given, it is detected.
-
-    `pivots` are pairs of languages without a direction, which are chosen only if a target language is given and no
-    direction fits. Raises `UserError`, as `find_direction` does, if none fits, or several with this source language.
-    """
-    fitting = fitting_directions((*directions, *(pivots if target else ())), source, target)
-    sources = {direction.source for direction in fitting}
-    if source or detector is None or len(sources) < 2 or not sources <= set(detector.languages):
-        language, probability = source, None
-    else:
-        probabilities = detector.probabilities(text)
-        language = max(sorted(sources), key=lambda code: probabilities[code])
-        probability = probabilities[language]
-    return Chosen(find_direction(directions, language, target, pivots), probability)
-
-
-def other_language(
-    directions: Sequence[Direction],
-    detector: LanguageDetector | None,
-    text: str,
-    direction: Direction | None,
-    *,
-    least: float = 0.0,
-) -> str:
-    """The code of the language that a text is in, if that is clear and not the source language of `direction`, which
-    nobody has named; else an empty string. `least` is the probability that a language unknown to the model needs."""
-    source, _ = names_of(direction)
-    if not source:
-        return ""
-    expected = {source} if detector is None else {*detector.languages, *(each.source for each in directions)}
-    if foreign := foreign_language(text, expected, least=least):
-        return foreign
-    if detector is None or source not in detector.languages or len(text.split()) < 2:
-        return ""
-    probabilities = detector.probabilities(text)
-    language, total = next(iter(probabilities)), sum(probabilities.values())
-    is_clear = probabilities[language] >= SURE * total and total >= 0.5
-    return language if language != source and is_clear else ""
 
 
 def unchanged(text: str, language: str, direction: Direction | None) -> Translation | None:

@@ -20,7 +20,6 @@ from limelight.inspection.head_roles import TEXTS
 from limelight.inspection.heads import head_counts
 from limelight.models.families import CLASSIFY, FILL, GENERATE, TRANSLATE, Use, choose_device, use_of
 from limelight.models.interface import Seq2Seq
-from limelight.pipelines.align import stored_heads
 from limelight.pipelines.confidence import FEATURES
 from limelight.pipelines.translator import Translator
 from limelight.registry import resolve
@@ -35,7 +34,16 @@ from limelight.storage.layout import (
     SHORTLIST,
 )
 from limelight.storage.model import StoredModel, load_model, require_command
-from limelight.storage.tables import Confidence, Int8Cost, Roles, fingerprint, read_detector, read_shortlist, read_table
+from limelight.storage.tables import (
+    Confidence,
+    Heads,
+    Int8Cost,
+    Roles,
+    fingerprint,
+    read_detector,
+    read_shortlist,
+    read_table,
+)
 
 if TYPE_CHECKING:
     from limelight.pipelines.encoders import Classifier, MaskFiller
@@ -160,13 +168,14 @@ def make_translator(
         return translator
     translator.knows_placeholders = first.config.augmentation.placeholders > 0
     translator.knows_terms = first.config.augmentation.terms > 0
-    translator.detector = read_detector(first.folder / DETECTOR)
+    translator.detector, counts = read_detector(first.folder / DETECTOR), head_counts(first.rows)
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
         translator.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))
     with _optional("words are aligned with the mean of all heads"):
-        translator.alignment_heads = stored_heads(first.folder / ALIGNMENT, first.rows)
+        aligning = read_table(first.folder / ALIGNMENT, Heads, counts=counts)
+        translator.alignment_heads = aligning.heads if aligning else []
     with _optional("the page shows no roles over a corpus"):
-        translator.head_roles = read_table(first.folder / ROLES, Roles, counts=head_counts(first.rows), known=TEXTS)
+        translator.head_roles = read_table(first.folder / ROLES, Roles, counts=counts, known=TEXTS)
     return translator
 
 

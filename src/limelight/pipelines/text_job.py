@@ -12,7 +12,7 @@ from limelight.config import Direction
 from limelight.errors import UserError
 from limelight.formats.translation_memory import MemoryMatch
 from limelight.formats.unit import Unit, rewritten, with_codes
-from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, names_of, other_language, unchanged, unsearched
+from limelight.pipelines.codec import SOURCE_LANGUAGE, Codec, Part, names_of, unchanged, unsearched
 from limelight.pipelines.job import Job, Steps, Text
 from limelight.pipelines.options import Options
 from limelight.pipelines.sentence import Sentence, Translations, with_spans
@@ -94,7 +94,7 @@ class _Work:
         bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
         self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
         if options.checks(self._direction) and options.detected:
-            self._other = other_language(codec.directions, codec.detector, bare, self._direction)
+            self._other = codec.other_language(bare, self._direction)
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
         self._memory = memory.of(*names_of(self._direction)) if memory is not None else None

@@ -23,7 +23,7 @@ from limelight.inspection.heads import Heads, with_heads
 from limelight.inspection.maps import attention_map
 from limelight.models.interface import eval_mode
 from limelight.pipelines.align import AttentionAligner, Links
-from limelight.pipelines.codec import Codec, Part, names_of, other_language
+from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.job import BLANK, Job, Result, Steps, Text
 from limelight.pipelines.options import Options, TextOptions
 from limelight.pipelines.scheduler import run
@@ -123,7 +123,7 @@ class Translator(Codec):
         """Raise `UserError` for a text without a given source language that is clearly in a language from which the
         model does not translate to the target language; one that is in the target language already is permitted."""
         direction = self.choose(text, "", target_lang, pivot=pivot).direction
-        language = other_language(self.directions, self.detector, text, direction, least=CLEAR)
+        language = self.other_language(text, direction, least=CLEAR)
         if not language or direction is None or normal_code(language) == normal_code(direction.target):
             return
         known = (*self.directions, *(self.pivots if pivot else ()))

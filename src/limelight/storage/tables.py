@@ -148,10 +148,9 @@ class Heads(Table):
 
     @model_validator(mode="after")
     def _require_heads(self, info: ValidationInfo) -> Self:
-        """The context has the number of decoder `layers`, and of their `heads`."""
-        model = info.context or {"layers": math.inf, "heads": math.inf}
+        """The context has `counts`, the number of heads of each attention."""
         for head in self.heads:
-            if head.layer >= model["layers"] or head.head >= model["heads"]:
+            if info.context and head.head >= info.context["counts"].get(f"decoder.{head.layer}.cross", 0):
                 raise ValueError(f"layer {head.layer} has no head {head.head}")
         return self
 
