@@ -11,7 +11,7 @@ HELD = {*SIGNS, *"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "}
 
 
 def carried(text: str, languages: tuple[str, str] = ("en", "de")) -> list[str]:
-    return [text[each.begin : each.end] for each in find_spans(text, [signs(), unheld(HELD.__contains__, languages)])]
+    return [text[each.begin : each.end] for each in find_spans(text, [signs, unheld(HELD.__contains__, languages)])]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ normalization, a translation equal to its reference may score near 0 in Vietname
 """
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -16,7 +17,8 @@ from sacrebleu.metrics import BLEU, CHRF, TER
 
 from limelight.errors import UserError
 from limelight.registry import Registry
-from limelight.text.words import count_scripts
+from limelight.text.languages import script_of
+from limelight.text.words import is_unspaced
 
 SAMPLE = 2000
 """Number of references that are read to determine their script."""
@@ -32,14 +34,15 @@ def choose_tokenization(references: Sequence[str]) -> str:
 
     Morphemes need a package; without it Japanese is scored by characters, and Korean, which has spaces, by `13a`.
     """
-    count = count_scripts(references[:SAMPLE])
-    if 2 * count["hangul"] > count["letters"]:
+    letters = [character for text in references[:SAMPLE] for character in text if character.isalpha()]
+    scripts, unspaced = Counter(map(script_of, letters)), sum(map(is_unspaced, letters))
+    if 2 * scripts["hangul"] > len(letters):
         return "ko-mecab" if is_available("ko-mecab") else "13a"
-    if 2 * count["unspaced"] <= count["letters"]:
+    if 2 * unspaced <= len(letters):
         return "13a"
-    if count["kana"] > KANA_SHARE * count["unspaced"]:
+    if scripts["kana"] > KANA_SHARE * unspaced:
         return "ja-mecab" if is_available("ja-mecab") else "char"
-    return "zh" if 2 * count["han"] > count["unspaced"] else "char"
+    return "zh" if 2 * scripts["han"] > unspaced else "char"
 
 
 class Metric(NamedTuple):

@@ -196,9 +196,9 @@ def structure(text: str, environment: Mapping[str, Any]) -> Counter[str]:
     return Counter(walk(_parsed(text, environment), ()))
 
 
-def find_markup(text: str, environment: Mapping[str, Any]) -> list[Found]:
-    """The markup of a paragraph in order; between them is text. Both parts of a pair have the same name, which begins
-    with the kind: `em`, `link`.
+def find_markup(text: str, environment: Mapping[str, Any]) -> Iterator[Found]:
+    """The markup of a paragraph in order, with roles; between them is text. Both parts of a pair have the same name,
+    which begins with the kind: `em`, `link`.
 
     Args:
         environment: what markdown-it found in the document: the addresses of references.
@@ -209,11 +209,6 @@ def find_markup(text: str, environment: Mapping[str, Any]) -> list[Found]:
         if kind not in ("text", "softbreak") and begin >= last:
             spans.append((begin - (kind == "strong_open"), end + (kind == "strong_close"), kind))
             last = spans[-1][1]
-    return list(_named(text, spans))
-
-
-def _named(text: str, spans: list[tuple[int, int, str]]) -> Iterator[Found]:
-    """The markup with roles and the names of pairs."""
     ends, opened = dict[str, int](), list[str]()
     tags = {begin: _tag(text, begin, end, ends) for begin, end, kind in reversed(spans) if kind == "html_inline"}
     for begin, end, kind in spans:

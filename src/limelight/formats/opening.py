@@ -11,10 +11,10 @@ import lzma
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import zstandard
 
@@ -69,26 +69,15 @@ class ArchiveReader(RawIOBase):
     """
 
     def __init__(self, path: Path, suffix: str) -> None:
-        self._new, self._step = _FORMATS[suffix]
         self._file = path.open("rb")
-        self._archive: Any = None  # the one being read; none between two of them
-        self._any_whole = False
-        self._unread, self._ready = b"", memoryview(b"")
-        self._fault = ""
+        self._blocks, self._ready = _decompressed(self._file, *_FORMATS[suffix]), memoryview(b"")
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        if self._fault:
-            raise OSError(self._fault)  # once damaged, it stays so
-        try:
-            while not self._ready:
-                if not self._read_on():
-                    return 0
-        except (OSError, zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
-            self._fault = str(error)
-            raise OSError(self._fault) from None
+        while not self._ready and (block := next(self._blocks, None)) is not None:
+            self._ready = memoryview(block)
         count = min(len(buffer), len(self._ready))
         buffer[:count] = self._ready[:count]
         self._ready = self._ready[count:]
@@ -98,21 +87,25 @@ class ArchiveReader(RawIOBase):
         self._file.close()
         super().close()
 
-    def _read_on(self) -> bool:
-        """Decompress one more block; False at the regular end of the archive."""
-        compressed, self._unread = self._unread or self._file.read(self._step), b""
-        if not compressed:
-            if self._archive is not None or not self._any_whole:
-                raise OSError("the archive has no end")
-            return False
-        if self._archive is None:
-            compressed = compressed.lstrip(b"\0") if self._any_whole else compressed
-            self._archive = self._new() if compressed else None
-        if self._archive is not None:
-            self._ready = memoryview(self._archive.decompress(compressed))
-            if self._archive.eof:
-                self._unread, self._archive, self._any_whole = self._archive.unused_data, None, True
-        return True
+
+def _decompressed(file: IO[bytes], new: Callable[[], Any], step: int) -> Iterator[bytes]:
+    """The content block by block. `new` makes a decompressor for each of the archives."""
+    archive: Any = None  # the one being read; none between two of them
+    any_whole, unread = False, b""
+    try:
+        while compressed := unread or file.read(step):
+            unread = b""
+            if archive is None:
+                compressed = compressed.lstrip(b"\0") if any_whole else compressed
+                archive = new() if compressed else None
+            if archive is not None:
+                yield archive.decompress(compressed)
+                if archive.eof:
+                    unread, archive, any_whole = archive.unused_data, None, True
+    except (zlib.error, lzma.LZMAError, zstandard.ZstdError) as error:
+        raise OSError(str(error)) from None
+    if archive is not None or not any_whole:
+        raise OSError("the archive has no end")
 
 
 def compress(content: bytes, suffix: str) -> bytes:

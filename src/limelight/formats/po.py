@@ -35,7 +35,6 @@ _KEYWORD = re.compile(r'(msgctxt|msgid_plural|msgid|msgstr(?:\[\d{1,2}\])?)\s*("
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(.))")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
-_CHARSET = re.compile(r"charset=([\w.-]+)")
 _LANGUAGE = re.compile(r"^Language:[ \t]*(.*)", re.MULTILINE | re.IGNORECASE)
 _OPEN_LANGUAGE = re.compile(r'"Language:\s*\\n"')
 _OPEN_FORMS = re.compile(r"nplurals=INTEGER;\s*plural=EXPRESSION;")
@@ -164,12 +163,6 @@ def _segments(entry: Entry, plurals: PluralForms | None, language: str) -> Itera
         unused = "not translated" if not translation.strip() else FUZZY if entry.is_fuzzy else ""
         if forms:
             yield Segment(entry.line, variants, unused=unused)
-
-
-def charset(data: bytes) -> str:
-    """The encoding named in the header of a catalog; empty if there is none."""
-    match = _CHARSET.search(data[:4000].decode("ascii", "replace"))
-    return "" if match is None or match[1].upper() == "CHARSET" else match[1]
 
 
 def po_units(text: str, options: Options) -> list[Unit]:

@@ -12,7 +12,7 @@ from limelight.formats.html import html_units
 from limelight.formats.markdown import markdown_units
 from limelight.formats.opening import DESCRIPTIONS, XLIFF, kind_of
 from limelight.formats.plain import text_units
-from limelight.formats.po import charset, po_units
+from limelight.formats.po import po_units
 from limelight.formats.subtitles import subtitle_units
 from limelight.formats.unit import FormatError, Kept, Options, Unit
 from limelight.formats.xliff import xliff_units
@@ -36,8 +36,13 @@ DOCUMENT_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".txt")
 BILINGUAL = (".po", ".pot", *XLIFF)
 """Formats with source and translation, where a translation that is the same as its source is not written."""
 _MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_DECLARED = re.compile(r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)")
-_DECLARED_IN_HTML = re.compile(r"<meta[^>]*charset\s*=\s*[\"']?([\w.-]+)", re.IGNORECASE)
+_IN_XML = r"<\?xml[^>]*encoding\s*=\s*[\"']([\w.-]+)"
+_DECLARED = {
+    "xml": re.compile(_IN_XML),
+    "html": re.compile(rf"{_IN_XML}|(?i:<meta[^>]*charset\s*=\s*[\"']?([\w.-]+))"),
+    "po": re.compile(r"charset=([\w.-]+)"),
+}
+"""By kind: the encoding that a file names."""
 
 
 def suffix_of(name: str | PurePath) -> str:
@@ -111,12 +116,9 @@ def decode_file(data: bytes, suffix: str) -> Decoded:
 
 
 def _declared(data: bytes, kind: str) -> str:
-    """The encoding that a file names; empty if it names none."""
-    if kind == "po":
-        return charset(data)
-    head = data[:2000].decode("ascii", "replace") if kind in ("xml", "html") else ""
-    match = _DECLARED.search(head) or (_DECLARED_IN_HTML.search(head) if kind == "html" else None)
-    name = match[1] if match else ""
+    """The encoding that a file names; empty if it names none, or has the placeholder of a template."""
+    match = _DECLARED[kind].search(data[:4000].decode("ascii", "replace")) if kind in _DECLARED else None
+    name = match[match.lastindex or 0] if match and "charset=CHARSET" not in match[0] else ""
     is_latin = kind == "html" and name.lower() in ("iso-8859-1", "latin1")
     # As browsers read it: otherwise these bytes are control characters.
     return "windows-1252" if is_latin and re.search(rb"[\x80\x82-\x9f]", data) else name

@@ -167,7 +167,7 @@ def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tup
     may_mark = codec.knows_placeholders and not part.prefix and (part.marked or not has_marks(part.text))
     if CARRIED.intersection(best.warnings) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
-            text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs()])
+            text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs])
             marked = part._replace(text=text, marked=True)
             return codec.encode(marked, settings, request.phrases), spans
     return part._replace(request=replace(request, settings=settings)), ()

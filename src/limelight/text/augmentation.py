@@ -50,25 +50,14 @@ class Languages(NamedTuple):
 
 
 class Augmented(NamedTuple):
-    """A pair, and the names of the augmentations that changed it."""
+    """A pair after all augmentations."""
 
     pair: Sides
-    applied: tuple[str, ...] = ()
-
-    @property
-    def is_marked(self) -> bool:
-        """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
-        return not {*MARKING, *TAGGING}.isdisjoint(self.applied)
-
-    def changed(self, name: str, pair: Sides) -> Augmented:
-        """The pair after an augmentation, which may not apply to it."""
-        return self if pair == self.pair else self._replace(pair=pair, applied=(*self.applied, name))
+    is_marked: bool = False
+    """Whether private-use characters in it are marks (see `text/marking.py`), not characters of the corpus."""
 
 
-MARKING = ("placeholders", "terms")
-"""Augmentations that mark aligned words."""
-
-ALIGNED = (*MARKING, "emphasis")
+ALIGNED = ("placeholders", "terms", "emphasis")
 """Augmentations that need word alignments."""
 
 TAGGING = ("formality", "figures")
@@ -134,19 +123,20 @@ def augment(
             following = range(row, min(row + random.randint(2, MAX_JOINED), len(pairs)))
             parts = [other for other in following if joinable[other] == joinable[row]]
         texts = [pairs[part] for part in parts]
-        result = Augmented(pairs[row]).changed("join", _joined(texts))
-        has_own = has_marks(result.pair.source)  # characters of the corpus, not marks
+        pair, is_marked = _joined(texts), False
+        has_own = has_marks(pair.source)  # characters of the corpus, not marks
         marks = {name: drawn(name) for name in ALIGNED}
         if any(marks.values()):
             alignment = joined_alignment(texts, [alignment_of(part) for part in parts])
             if marks.pop("emphasis"):
-                result = result.changed("emphasis", _emphasis(result.pair, alignment, random))
-            pair, applied = place_marks(result.pair, alignment, random, **marks)
-            result = result._replace(pair=pair, applied=result.applied + applied)
+                pair = _emphasis(pair, alignment, random)
+            before, pair = pair, place_marks(pair, alignment, random, **marks)
+            is_marked = pair != before
         for name, change in changes.items():
             if not (name in TAGGING and has_own) and drawn(name):
-                result = result.changed(name, change(result.pair, languages[row], random))
-        return result
+                before, pair = pair, change(pair, languages[row], random)
+                is_marked |= name in TAGGING and pair != before
+        return Augmented(pair, is_marked)
 
     return [augmented(row) for row in range(len(pairs))]
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import NamedTuple
 
-from limelight.text.marking import MAX_PLACEHOLDERS, TERM_BEGIN, annotated, has_marks, placeholder
+from limelight.text.marking import MAX_PLACEHOLDERS, annotated, has_marks, placeholder
 from limelight.text.pair import Sides
 from limelight.text.words import is_unspaced, replaced, word_spans
 
@@ -79,16 +79,14 @@ def joined_alignment(pairs: Sequence[Sides], alignments: Sequence[Alignment]) ->
     return Alignment(links, alignments[0].forms)
 
 
-def place_marks(
-    pair: Sides, alignment: Alignment, random: Random, *, placeholders: bool, terms: bool
-) -> tuple[Sides, tuple[str, ...]]:
-    """The pair with placeholders, annotated terms, or both, and the names of the augmentations that were applied.
+def place_marks(pair: Sides, alignment: Alignment, random: Random, *, placeholders: bool, terms: bool) -> Sides:
+    """The pair with placeholders, annotated terms, or both.
 
     Each placeholder occurs once on each side. A pair that already has private-use characters is unchanged. No term is
     annotated if none is found.
     """
     if any(map(has_marks, pair)):
-        return pair, ()
+        return pair
     draft = _Draft(pair, alignment)
     if placeholders:
         for _ in range(random.choices(_SPANS, _SPAN_WEIGHTS)[0]):
@@ -99,8 +97,7 @@ def place_marks(
             _insert_outside(draft, random)
     if terms:
         _annotate(draft, random)
-    marked = _numbered(Sides(*map(_edited, pair, draft.edits)), random)
-    return marked, ("placeholders",) * (draft.marks > 0) + ("terms",) * (TERM_BEGIN in marked.source)
+    return _numbered(Sides(*map(_edited, pair, draft.edits)), random)
 
 
 class _Edit(NamedTuple):

@@ -51,11 +51,8 @@ class Found(NamedTuple):
     """What the translation has instead, such as a number in the notation of its language; empty for the span itself."""
 
 
-class Protector(NamedTuple):
-    """Finds spans that a translation keeps; they may overlap the spans of other protectors."""
-
-    name: str
-    find: Callable[[str], Iterable[Found]]
+Protector = Callable[[str], Iterable[Found]]
+"""Finds spans that a translation keeps; they may overlap the spans of other protectors."""
 
 
 def placeholder(number: int) -> str:

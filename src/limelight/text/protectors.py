@@ -16,12 +16,6 @@ from limelight.text.kept_signs import find_signs, find_unheld
 from limelight.text.marking import CODES, MARK, Found, Protector, Role, mark_number
 from limelight.text.numbers import carried_numbers
 
-Find = Callable[[str], Iterable[Found]]
-"""Finds spans of a text."""
-
-
-OF_CODES = "codes"
-"""The name of the protector of the codes of a unit (`formats/unit.py`)."""
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
 # Templates and variables. Groups are atomic: before Python 3.11.5, possessive quantifiers of groups do not match
@@ -163,7 +157,7 @@ _BRACES = re.compile(r"[{}]|'[{}][^']*'")
 _IN_BRANCHES = re.compile(r"'[{}#|][^']*'|#")
 
 
-def _by(expression: re.Pattern[str], name: str = "") -> Find:
+def _by(expression: re.Pattern[str], name: str = "") -> Protector:
     """Non-empty matches of a regular expression."""
     roles = sorted(expression.groupindex.keys() & {*get_args(Role)})
 
@@ -176,9 +170,9 @@ def _by(expression: re.Pattern[str], name: str = "") -> Find:
     return find
 
 
-def _by_all(*finders: Find) -> Find:
-    """The spans of several functions."""
-    return lambda text: (span for find in finders for span in find(text))
+def _by_all(*protectors: Protector) -> Protector:
+    """The spans of several protectors."""
+    return lambda text: (span for find in protectors for span in find(text))
 
 
 def _tags(text: str) -> Iterator[Found]:
@@ -204,7 +198,7 @@ def _comments(text: str) -> Iterator[Found]:
         begin = text.find("<!--", end)
 
 
-def _templates(expression: re.Pattern[str]) -> Find:
+def _templates(expression: re.Pattern[str]) -> Protector:
     """Variables and sections; a section has two tags, and perhaps others between them."""
 
     def find(text: str) -> Iterator[Found]:
@@ -270,22 +264,19 @@ def _brackets(text: str) -> Iterator[Found]:
 
 
 PROTECTORS: dict[str, Protector] = {
-    name: Protector(name, find)
-    for name, find in {
-        "tags": _by_all(_tags, _comments, _by(_CDATA, "<![CDATA[")),
-        "entities": _by(_ENTITY),
-        "templates": _templates(_TEMPLATE),
-        "variables": _templates(_VARIABLE),
-        "printf": _by(_PRINTF),
-        "nested": _by(_NESTED),
-        "messages": _by_all(_messages, _by(_FORMATTED)),
-        "addresses": _by_all(_by(ADDRESS), _by(re.compile(f"<(?:{ADDRESS.pattern})>"))),
-        "escapes": _by(_ESCAPE),
-        "math": _by(_MATH),
-        "names": _by_all(_by(_NAME), _arguments),
-        "paths": _by(_PATH),
-        "brackets": _brackets,
-    }.items()
+    "tags": _by_all(_tags, _comments, _by(_CDATA, "<![CDATA[")),
+    "entities": _by(_ENTITY),
+    "templates": _templates(_TEMPLATE),
+    "variables": _templates(_VARIABLE),
+    "printf": _by(_PRINTF),
+    "nested": _by(_NESTED),
+    "messages": _by_all(_messages, _by(_FORMATTED)),
+    "addresses": _by_all(_by(ADDRESS), _by(re.compile(f"<(?:{ADDRESS.pattern})>"))),
+    "escapes": _by(_ESCAPE),
+    "math": _by(_MATH),
+    "names": _by_all(_by(_NAME), _arguments),
+    "paths": _by(_PATH),
+    "brackets": _brackets,
 }
 """`tags` of XML and HTML; `entities` (`&nbsp;`); `templates` (`{{x}}`, `{% if x %}`, `<%= x %>`); `variables` (`{x}`,
 `${x}`, `%{x}`); `printf` (`%s`, `%(x)s`, `%1$s`); `nested` (`$t(x)`); `messages` of ICU (plural, select, date);
@@ -304,7 +295,7 @@ def pattern(expression: str) -> Protector:
     Matching can take exponential time: use it only for trusted expressions.
     """
     try:
-        return Protector(expression, _by(re.compile(expression)))
+        return _by(re.compile(expression))
     except (re.error, OverflowError, RecursionError) as error:
         raise UserError(f"{expression!r} is not a valid regular expression: {error}") from None
 
@@ -318,7 +309,7 @@ def codes(kinds: Sequence[tuple[Role, str]]) -> Protector:
             if number < len(kinds):
                 yield Found(*match.span(), *kinds[number])
 
-    return Protector(OF_CODES, find)
+    return find
 
 
 def numbers(source: str, target: str, *, every: bool = False) -> Protector:
@@ -328,12 +319,12 @@ def numbers(source: str, target: str, *, every: bool = False) -> Protector:
         carried = carried_numbers(text, source, target, every=every)
         return (Found(begin, end, text=new) for begin, end, new in carried)
 
-    return Protector("numbers", find)
+    return find
 
 
-def signs() -> Protector:
-    """A protector for signs between spaces."""
-    return Protector("signs", lambda text: (Found(*span) for span in find_signs(text)))
+def signs(text: str) -> Iterator[Found]:
+    """A protector: signs between spaces."""
+    return (Found(*span) for span in find_signs(text))
 
 
 def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
@@ -344,12 +335,12 @@ def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protec
         signs = (span for span in find_signs(text) if not text[slice(*span)].isascii())
         return (Found(*span) for span in (*signs, *find_unheld(text, is_held, languages)))
 
-    return Protector("unheld", find)
+    return find
 
 
 def outside(protector: Protector, spans: Callable[[str], Iterable[tuple[Any, ...]]]) -> Protector:
     """The spans of a protector that do not overlap others, such as terms of a glossary: tuples of begin, end, ..."""
-    return protector._replace(find=lambda text: without_overlaps(protector.find(text), spans(text)))
+    return lambda text: without_overlaps(protector(text), spans(text))
 
 
 def without_overlaps(spans: Iterable[Found], others: Iterable[tuple[Any, ...]]) -> list[Found]:
@@ -364,12 +355,11 @@ def find_spans(text: str, protectors: Sequence[Protector]) -> list[Found]:
     Characters of the text that would be interpreted as marks are always spans. A span that contains one code of a pair
     (`formats/unit.py`) without the other is left out, so that pairs of tags are not divided.
     """
-    candidates, codes = list[Found](), list[Found]()
+    candidates = list[Found]()
     is_plain = not _PART_OF_SPAN.search(text)
     for protector in protectors:
-        own = [] if is_plain and protector in DEFAULT else list(protector.find(text))
-        candidates += own
-        codes += [span for span in own if protector.name == OF_CODES and span.role != "alone"]
+        candidates += () if is_plain and protector in DEFAULT else protector(text)
+    codes = [span for span in candidates if span.role != "alone" and CODES.fullmatch(text, span.begin, span.end)]
     candidates += (Found(*match.span()) for match in MARK.finditer(text))  # of equal spans the first ones are taken
     spans, begins = list[Found](), [code.begin for code in codes]
     for span in sorted(candidates, key=lambda span: (span.begin, -span.end)):

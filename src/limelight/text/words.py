@@ -22,12 +22,7 @@ SOLID = f"{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
 UNSPACED = f"{_SOUTH_EAST_ASIAN}{SOLID}"
 """Characters of scripts without spaces between words, likewise."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
-_PATTERNS = {
-    "han": re.compile(f"[{_HAN}]"),
-    "kana": re.compile(f"[{_KANA}]"),
-    "hangul": re.compile("[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff]"),
-    "unspaced": _UNSPACED,
-}
+_DENSE = re.compile(f"[{_HAN}{_KANA}]")
 
 
 @cache
@@ -56,14 +51,7 @@ def is_unspaced(character: str) -> bool:
 
 def comparable_length(text: str) -> int:
     """The number of characters; one of Chinese or Japanese counts as three, because it says as much."""
-    dense = 0 if text.isascii() else sum(len(_PATTERNS[name].findall(text)) for name in ("han", "kana"))
-    return len(text) + 2 * dense
-
-
-def count_scripts(texts: Iterable[str]) -> dict[str, int]:
-    """Numbers of letters by script: `han`, `kana`, `hangul`, `unspaced`, and all letters (`letters`)."""
-    letters = "".join(filter(str.isalpha, "".join(texts)))
-    return {name: len(pattern.findall(letters)) for name, pattern in _PATTERNS.items()} | {"letters": len(letters)}
+    return len(text) + 2 * len(_DENSE.findall(text))
 
 
 COMBINING = (
