@@ -148,7 +148,7 @@ def test_pivots_connect_what_no_direction_does() -> None:
     draw = random.Random(5)
     for _ in range(100):
         pairs = [draw.sample(["en", "de", "fr", "pt-BR", "pt", "pt-PT"], 2) for _ in range(draw.randint(0, 9))]
-        directions = [Direction(*pair) for pair in pairs]
+        directions = tuple(Direction(*pair) for pair in pairs)
         found = find_pivots(directions)
         assert all(
             {Direction(pair.source, by), Direction(by, pair.target)} <= {*directions} for pair, by in found.items()

@@ -7,7 +7,6 @@ from limelight.errors import UserError
 from limelight.models.transformer.halves import MaskedModel
 from limelight.pipelines.encoders import MaskFiller
 from limelight.tokens import END, MASK
-from limelight.tokens.text import reserved_id
 from limelight.tokens.tokenizer import SPACE
 from tests.pipelines.helpers import masked_model, tokenizer
 
@@ -53,7 +52,7 @@ def test_probabilities_are_those_of_the_model(kind: str, seed: int) -> None:
         "characters": "a[MASK]c[MASK]t",
     }
     filled = found.fill(texts[kind], top=4)
-    mask = reserved_id(found.tokenizer, MASK)
+    mask = found.tokenizer.reserved_id(MASK)
     around = [part.strip() if kind != "characters" else part for part in texts[kind].split(MASK)[:-1]]
     last = "t" if kind == "characters" else ""
     row = [END, *found.tokenizer.encode(around[0]), mask, *found.tokenizer.encode(around[1]), mask]

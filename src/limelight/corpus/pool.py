@@ -71,7 +71,7 @@ class Process(Child):
     """A worker in a process of its own."""
 
     def __init__(self, context: Any, *arguments: Any) -> None:
-        super().__init__("limelight.corpus.worker:answering", *arguments, silence=TIMEOUT, context=context)
+        super().__init__(f"{opened.__module__}:answering", *arguments, silence=TIMEOUT, context=context)
         self.ask((), 1, TIMEOUT)  # answered when the model is open
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:

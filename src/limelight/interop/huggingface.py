@@ -278,7 +278,8 @@ def read_tokenizers(folder: Path, *, start: int) -> tuple[Side, Side]:
     """
     target = TARGET_VOCABULARY if _tokenizer_settings(folder).get("separate_vocabs") is True else VOCABULARY
     models = [read_segmentation(folder / name) for name in (SOURCE_MODEL, TARGET_MODEL)]
-    return read_sides(models, [_listed(folder / name) for name in (VOCABULARY, target)], start, str(folder))
+    files = [folder / name for name in (VOCABULARY, target)]
+    return read_sides(models, list(map(_listed, files)), start, " and ".join(dict.fromkeys(map(str, files))))
 
 
 def _tokenizer_settings(folder: Path) -> dict[str, Any]:

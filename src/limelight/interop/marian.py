@@ -213,7 +213,8 @@ def _sides(folder: Path) -> tuple[Side, Side]:
     for name, beside in zip(_vocabularies(folder), (SOURCE_MODEL, TARGET_MODEL), strict=True):
         models.append(read_segmentation(folder / (name if name.endswith(".spm") else beside)))
         pieces.append(list(pieces_in(models[-1])) if name.endswith(".spm") else _listed(folder / name))
-    return read_sides(models, pieces, None, str(folder))
+    names = dict.fromkeys(str(folder / name) for name in _vocabularies(folder))
+    return read_sides(models, pieces, None, " and ".join(names))
 
 
 def _vocabularies(folder: Path) -> tuple[str, str]:

@@ -170,7 +170,8 @@ def to_ours(
     that differ.
     """
     table, first = names_in(form, config), dict[tuple[str, ...], str]()
-    theirs = {form.bias: torch.zeros(target.size), **theirs}  # left out where it is zero
+    if form is not MARIAN:  # which always has it
+        theirs = {form.bias: torch.zeros(target.size), **theirs}  # left out where it is zero
     for name, ours in table.items():
         if name in theirs and first.setdefault(ours, name) != name:
             require_equal(theirs[name], theirs[first[ours]], f"{where}: {name} should be the same as {first[ours]}")

@@ -206,7 +206,7 @@ def _side(stack: Stack, length: int) -> Side:
     elif stack.positions is not None:
         positions = numbers_of(stack.positions.table).numpy().copy()
     turns = np.zeros((0, 2), dtype=np.float32) if stack.rotary is None else turns_of(stack.rotary, length)
-    last = nn.LayerNorm(size) if stack.norm is None else cast(nn.LayerNorm, stack.norm)
+    last = cast(nn.LayerNorm, stack.norm or nn.LayerNorm(size, device="cpu", dtype=torch.float32))
     norm = Norm(last.weight.detach().numpy().copy(), last.bias.detach().numpy().copy(), last.eps, last is stack.norm)
     return Side(numbers, rows, scales, scale, positions, turns, norm)
 
