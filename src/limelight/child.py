@@ -13,7 +13,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import traceback
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,7 +22,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from limelight.errors import RunError, UserError
+from limelight.errors import RunError, UserError, fault_of
 from limelight.registry import resolve
 
 KILLED = "ended from outside by SIGKILL, usually because memory ran out"
@@ -103,7 +102,7 @@ class Channel:
         if seconds:
             self.process.join(seconds)
         self.process.kill()
-        self.process.join()
+        self.process.join(ENDING_SECONDS)
 
 
 class Child(Channel):
@@ -194,7 +193,6 @@ def answer_calls(inbox: Inbox, send: Send, factory: str, *arguments: Any) -> Non
         try:
             handler = handler or resolve(factory)(*arguments)
             send(*handler(header, payload))
-        except UserError as error:
-            send({"error": str(error)})
         except Exception as error:
-            send({"error": "".join(traceback.format_exception_only(error)).strip(), "fault": True})
+            reason = fault_of(error).encode(errors="replace").decode()  # the names of files are any bytes
+            send({"error": reason, "fault": not isinstance(error, UserError)})

@@ -129,3 +129,4 @@ def test_quotes_that_stay_open_take_linear_time() -> None:
 def test_an_element_without_an_end_ends_with_the_one_around_it() -> None:
     assert texts("<ul><li translate=no>a<li>b</ul><p>more text</p>", ".html") == ["more text"]
     assert texts("<p>one<div translate=no>a</p> b</div> more text", ".html") == ["one", "more text"]
+    assert texts("<ul><li translate=no>a<ul><li>b</ul></li><li>c</li></ul>", ".html") == ["c"]

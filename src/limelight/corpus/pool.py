@@ -71,7 +71,10 @@ class Process(Child):
     """A worker in a process of its own."""
 
     def __init__(self, context: Any, *arguments: Any) -> None:
-        super().__init__(f"{opened.__module__}:answering", *arguments, silence=TIMEOUT, context=context)
+        try:
+            super().__init__(f"{opened.__module__}:answering", *arguments, silence=TIMEOUT, context=context)
+        except (EOFError, OSError):  # the fork server has ended, as where the model is too large for the memory
+            raise WorkerEnded("its process ended") from None
         self.ask((), 1, TIMEOUT)  # answered when the model is open
 
     def ask(self, texts: Sequence[str], first: int, timeout: float) -> list[Outcome]:

@@ -33,6 +33,8 @@ INLINE = frozenset(
 )
 OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg math"))
 """Elements whose content is not translated; the texts of pictures (`svg`) are units of their own."""
+_IMPLIED = ("dd", "dt", "li", "optgroup", "option", "p", "tbody", "td", "tfoot", "th", "thead", "tr")
+"""Elements whose end tag may be left out: they end with the one around them."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
 FRONT = re.compile(
     r"\A(?:(---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n).*?\n(?:\1|\.\.\.)"
@@ -248,7 +250,11 @@ class _Reader:
             if tag.kind == "open":
                 named[tag.name].append(number)
             elif tag.kind == "close" and named[tag.name]:
-                closings[named[tag.name].pop()] = number
+                opening = named[tag.name].pop()
+                for name in _IMPLIED:
+                    while named[name] and named[name][-1] > opening:
+                        closings[named[name].pop()] = number
+                closings[opening] = number  # last: `openings` has this one
         openings = {closing: opening for opening, closing in closings.items()}
         for number, tag in enumerate(self.tags):
             if tag.kind == "open":

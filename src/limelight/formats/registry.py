@@ -118,7 +118,7 @@ def decode_file(data: bytes, suffix: str) -> Decoded:
 def _declared(data: bytes, kind: str) -> str:
     """The encoding that a file names; empty if it names none, or has the placeholder of a template."""
     match = _DECLARED[kind].search(data[:4000].decode("ascii", "replace")) if kind in _DECLARED else None
-    name = match[match.lastindex or 0] if match and "charset=CHARSET" not in match[0] else ""
+    name = match[match.lastindex or 0] if match and "charset=charset" not in match[0].lower() else ""
     is_latin = kind == "html" and name.lower() in ("iso-8859-1", "latin1")
     # As browsers read it: otherwise these bytes are control characters.
     return "windows-1252" if is_latin and re.search(rb"[\x80\x82-\x9f]", data) else name

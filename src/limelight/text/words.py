@@ -51,7 +51,7 @@ def is_unspaced(character: str) -> bool:
 
 def comparable_length(text: str) -> int:
     """The number of characters; one of Chinese or Japanese counts as three, because it says as much."""
-    return len(text) + 2 * len(_DENSE.findall(text))
+    return len(text) + (0 if text.isascii() else 2 * len(_DENSE.findall(text)))
 
 
 COMBINING = (
