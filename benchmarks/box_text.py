@@ -60,15 +60,15 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.3, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.5, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 1.2),
     Register("home-assistant", ("de", "fr"), 1.8),
     Register("python-docs", ("fr",), 0.4),
     Register("mozilla", ("de", "fr"), 1.8),
-    Register("libreoffice-ui", ("de", "fr"), 2.2),
+    Register("libreoffice-ui", ("de", "fr"), 3.2),
     Register("chromium", ("de", "fr"), 1.6),
-    Register("cldr", ("de", "fr"), 1.0),
-    Register("written", ("de", "fr"), 1.8, phrases=3.6),
+    Register("cldr", ("de", "fr"), 1.6),
+    Register("written", ("de", "fr"), 2.2, phrases=4.0),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
