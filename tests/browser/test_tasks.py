@@ -68,16 +68,16 @@ def test_find_the_head_that_aligns(visitor: Visitor, document: dict[str, Any]) -
 def test_a_wrong_ending_is_explained_and_made_right(visitor: Visitor) -> None:
     """The example of docs/lesson.md: one word is forced, and the next one gets the ending that belongs to it."""
     page = visitor.page
-    page.locator("textarea").fill("The teacher gave the children a big red apple.")
-    until(page, "() => document.querySelector('.output').textContent.includes('roten Apfel')")
+    page.locator("textarea").fill("The waiter brought the guests the wrong soup.")
+    until(page, "() => document.querySelector('.output').textContent.includes('falsche Suppe')")
     rest(page)
-    assert page.locator(".output").inner_text() == "Der Lehrer gab die Kinder einen großen roten Apfel."
+    assert page.locator(".output").inner_text() == "Der Kellner brachte die Gäste die falsche Suppe."
     visitor.click(tokens(page, 1).nth(3))
     assert "“die” attends to “the”" in page.locator(".spoken").inner_text()
     visitor.click(page.get_by_role("tab", name="Steps"))
     visitor.click(page.locator("button.candidate").filter(has=page.get_by_text("den", exact=True)))
     rest(page)
-    assert page.locator(".output").inner_text() == "Der Lehrer gab den Kindern einen großen roten Apfel."
+    assert page.locator(".output").inner_text() == "Der Kellner brachte den Gästen die falsche Suppe."
 
 
 def test_the_stored_answer_is_drawn_while_the_model_loads(open_page: Any, service: Running) -> None:

@@ -84,11 +84,11 @@ def serve(
     """
     ignore_hangup()  # a reload that is asked for before there is anything to reload
     set_environment()  # of the engines
+    if glossaries is not None and glossaries == memory_folder:
+        raise UserError(f"--glossaries and --memories are both {glossaries}: give two folders")
     models = named_models(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
-    if glossaries is not None and glossaries == memory_folder:
-        raise UserError(f"--glossaries and --memories are both {glossaries}: give two folders")
     if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
         typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     try:
