@@ -271,13 +271,15 @@ async function load(context, view) {
       return context.document.translation && tell("The model is loading. Until then the page shows a stored answer.");
     }
     context.models = models;
-    const found = [...models].sort((one, other) => other.ready - one.ready).flatMap(({ name, directions }) =>
-      (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({
-        name,
-        source,
-        target,
-      })),
-    );
+    const found = [...models]
+      .sort((one, other) => other.ready - one.ready)
+      .flatMap(({ name, directions }) =>
+        (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({
+          name,
+          source,
+          target,
+        })),
+      );
     fill(ways, models.flatMap(options(models.length > 1)));
     ways.hidden = found.length < 2;
     input.value = store.get("text");

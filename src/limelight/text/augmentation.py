@@ -152,7 +152,7 @@ def _followed(text: str, sentence: str) -> str:
 
 def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:
     """Replace each capitalized word that occurs once on each side by another name: of the same list if it is in one,
-    otherwise of any list; or by an invented one, which no list has."""
+    otherwise of any list; or by an invented one."""
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
         if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
