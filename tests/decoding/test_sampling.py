@@ -18,7 +18,7 @@ def chance(counts: torch.Tensor, probabilities: torch.Tensor) -> float:
     assert counts[~possible].sum() == 0
     expected = counts.sum() * probabilities[possible]
     statistic = ((counts[possible] - expected) ** 2 / expected).sum()
-    freedom = torch.tensor((int(possible.sum()) - 1) / 2, dtype=torch.float64)
+    freedom = torch.tensor(max(1, int(possible.sum()) - 1) / 2, dtype=torch.float64)  # one value: the statistic is 0
     return float(torch.special.gammaincc(freedom, statistic / 2))
 
 
