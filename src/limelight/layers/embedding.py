@@ -188,7 +188,7 @@ class RotaryPositions(nn.Module):
     ) -> Float[Tensor, "batch heads length head_size"]:
         """Rotate by `positions`, which broadcast over (batch, heads, length)."""
         angles = positions[..., None] * self.rates
-        # A pair is a complex number. On a CPU their product takes a third of the time of `even * cos - odd * sin`.
+        # Pairs as complex numbers are read in order; `even * cos - odd * sin` would read every second number.
         turns = torch.view_as_complex(torch.stack([angles.cos(), angles.sin()], dim=-1))
         wide = heads.to(torch.promote_types(heads.dtype, torch.float32))
         pairs = torch.view_as_complex(wide.unflatten(-1, (-1, 2)))
