@@ -87,13 +87,13 @@ def test_a_sentence_at_each_snapshot_is_what_its_folder_says(service: Running, r
 
 def test_they_are_loaded_when_they_are_asked_for_and_few_at_a_time(runs: Path) -> None:
     found = Snapshots(runs / "run" / "best", "run")
-    assert not found.loaded
-    for update in (1, 2, 3, 1, 4, 5):
-        translator = found.at(update)
-        assert translator.name == "run"
-        assert len(found.loaded) <= MAX_LOADED
-    assert list(found.loaded) == [1, 4, 5], "the ones that were asked for last"
-    assert found.at(5) is translator
+    assert not found.at.cache_info().currsize
+    asked = (1, 2, 3, 1, 4, 5)
+    loaded = {update: found.at(update) for update in asked}
+    assert all(translator.name == "run" for translator in loaded.values())
+    assert found.at.cache_info().currsize == MAX_LOADED
+    assert all(found.at(update) is loaded[update] for update in (1, 4, 5)), "the ones that were asked for last"
+    assert found.at(2) is not loaded[2]
     with pytest.raises(UserError, match="no snapshot of update 9; there are 1, 2, 3, 4, 5"):
         found.at(9)
 

@@ -1,8 +1,8 @@
 """Snapshots of a run at several updates, and its validation curve."""
 
 import json
-from collections import OrderedDict
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from limelight.pipelines.translator import Translator
 from limelight.storage.layout import BEST, find_snapshots
 
 MAX_LOADED = 3
-"""Maximum number of snapshots in memory."""
+"""Maximum number of snapshots that are kept in memory."""
 FIGURES = ("loss", "bleu", "chrf")
 LOG = "log.jsonl"
 
@@ -32,28 +32,23 @@ class Snapshots:
         folder = Path(model)
         self.run = folder.parent if folder.name == BEST else folder
         self.name, self.device = name, device
-        self.loaded: OrderedDict[int, Translator] = OrderedDict()
-        """The loaded snapshots by their updates, at most `MAX_LOADED`, the most recently used last."""
+        self.at = lru_cache(MAX_LOADED)(self._loaded)
+        """The translator of a snapshot by its update, see `_loaded`; the most recently used ones are kept."""
 
     @property
     def updates(self) -> list[int]:
         """The updates of all snapshots, ascending. A run that is being trained adds further ones."""
         return list(find_snapshots(self.run))
 
-    def at(self, update: int) -> Translator:
+    def _loaded(self, update: int) -> Translator:
         """The translator of the snapshot of `update`. Raises `UserError` if it does not exist or cannot be read."""
-        if update in self.loaded:
-            self.loaded.move_to_end(update)
-            return self.loaded[update]
         folder = find_snapshots(self.run).get(update)
         if folder is None:
             listed = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
             raise UserError(f"there is no snapshot of update {update}; there are {listed}")
-        while len(self.loaded) >= MAX_LOADED:
-            self.loaded.popitem(last=False)
-        self.loaded[update] = load_translator(folder, self.device)
-        self.loaded[update].name = self.name
-        return self.loaded[update]
+        translator = load_translator(folder, self.device)
+        translator.name = self.name
+        return translator
 
     def described(self) -> dict[str, Any]:
         """`updates`, and `curve`: of each validation in the run's log its update, loss, BLEU and chrF if measured."""
