@@ -154,6 +154,12 @@ def clear_leftovers(folder: Path) -> None:
         remove(unfinished)
 
 
+def visible(folder: Path) -> list[Path]:
+    """All files and folders in a folder and its subfolders, in order, but for hidden ones and what is in these."""
+    paths = sorted(folder.rglob("*"))
+    return [path for path in paths if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
 def remove(path: Path) -> None:
     """Remove a file, or a folder with its contents, if it exists. An `OSError` names it."""
     try:

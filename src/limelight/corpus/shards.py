@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from limelight.errors import UserError
-from limelight.files import as_json, cause, sha256
+from limelight.files import as_json, visible
 from limelight.formats.lines import scan_lines
 from limelight.formats.opening import open_text, require_file, require_lasting, text_suffix
 from limelight.formats.registry import DOCUMENT_SUFFIXES, suffix_of
@@ -48,13 +48,6 @@ class Shard(NamedTuple):
         """`text`, `jsonl` or `parquet`."""
         suffix = text_suffix(self.name)
         return {".jsonl": "jsonl", ".parquet": "parquet"}.get(suffix, "text")
-
-    def digest(self) -> str:
-        """The SHA-256 of its content. Raises `UserError` if it cannot be read."""
-        try:
-            return sha256(self.path)
-        except OSError as error:
-            raise UserError(f"{self.path}: cannot be read: {cause(error).lower()}") from None
 
     def line(self, item: Item, translation: str | None) -> str:
         """A line of the results, with its end. A text that was left out has an empty one in files of text, so that
@@ -101,19 +94,13 @@ def _expanded(argument: str) -> list[Shard]:
         require_file(path)
         require_lasting([argument])
         return [Shard(path, path.name)]
-    found = sorted(path.rglob("*"))
-    seen = (file for file in found if not any(part.startswith(".") for part in file.relative_to(path).parts))
-    if link := next((file for file in seen if file.is_symlink() and file.is_dir()), None):
+    found = visible(path)
+    if link := next((file for file in found if file.is_symlink() and file.is_dir()), None):
         raise UserError(f"{link}: a link to a folder, which is not followed; name the folder as an input, or remove it")
-    names = [(file, file.relative_to(path)) for file in found if file.is_file()]
-    shards = [
-        Shard(file, name.as_posix())
-        for file, name in names
-        if not (name.name.endswith(OWN) or any(part.startswith(".") for part in name.parts))
-    ]
-    if not shards:
+    files = [file for file in found if file.is_file() and not file.name.endswith(OWN)]
+    if not files:
         raise UserError(f"{argument}: there are no files in this folder")
-    return shards
+    return [Shard(file, file.relative_to(path).as_posix()) for file in files]
 
 
 def read_items(shard: Shard, field: str = "") -> Iterator[Item]:

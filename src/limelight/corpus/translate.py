@@ -15,7 +15,7 @@ from limelight.corpus.shards import Shard, find_shards, read_items
 from limelight.corpus.worker import Done
 from limelight.documents.parts import AGAIN
 from limelight.errors import RunError, UserError, counted
-from limelight.files import as_json, write_whole, writing
+from limelight.files import as_json, cause, sha256, write_whole, writing
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
@@ -119,9 +119,9 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
     made_of = {**job.made_of, "field": job.field}
     for shard in shards:
         try:
-            digest = shard.digest()
-        except UserError as error:  # of this file alone
-            report.faults.append(str(error))
+            digest = sha256(shard.path)
+        except OSError as error:
+            report.faults.append(f"{shard.path}: cannot be read: {cause(error).lower()}")
             continue
         results = Results(job.output, shard, {**made_of, "SHA-256 of the input": digest}, job.chunk)
         if results.finished:

@@ -12,6 +12,7 @@ from limelight.corpus.pairing.align import Document, Sentence, align
 from limelight.corpus.pairing.path import Bead
 from limelight.documents.document import open_document
 from limelight.errors import UserError, counted
+from limelight.files import visible
 from limelight.formats.opening import BOTH_SIDES
 from limelight.formats.registry import is_document
 from limelight.formats.unit import Options, Unit, has_words
@@ -83,10 +84,9 @@ def _by_name(folder: Path) -> dict[str, list[Path]]:
     """The documents in a folder and its subfolders, hidden ones excepted, by their lowercased names without suffix and
     language codes."""
     documents: dict[str, list[Path]] = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        is_hidden = any(part.startswith(".") for part in name.parts)
-        if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])) and not is_hidden:
+    for path in visible(folder):
+        if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])):
+            name = path.relative_to(folder)
             stem = name.with_suffix("") if is_document(name) else name
             words = [word for word in _WORD.split(stem.as_posix().lower()) if word and not _is_language(word)]
             documents.setdefault(" ".join(words), []).append(path)
