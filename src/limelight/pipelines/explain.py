@@ -165,11 +165,9 @@ class Explanation:
             }
             layer, head = max(roles, key=lambda place: roles[place])
             rows = range(len(document["steps"]))
-            first, *others = look_ups = [self.look_up("cross", layer, head, row) for row in rows]
-            for look_up in others:  # keys and values come from the source, whatever the row
-                for name in ("keys", "values"):
-                    if look_up[name] == first[name]:
-                        del look_up[name]
+            look_ups = [self.look_up("cross", layer, head, row) for row in rows]
+            for look_up in look_ups[1:]:  # keys and values come from the source, whatever the row
+                del look_up["keys"], look_up["values"]
             document["look_ups"] = {f"cross/{layer}/{head}/{row}": look_up for row, look_up in enumerate(look_ups)}
         return document
 
