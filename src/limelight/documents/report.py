@@ -17,7 +17,7 @@ SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE = "suspect", "left untranslated", "unch
 KINDS = (SUSPECT, UNTRANSLATED, UNCHANGED, UNSURE)
 KEPT = "kept"
 """The kind of a string of a catalog that stays as it is: a name, or a note for translators."""
-NAMED = (IN_TARGET_LANGUAGE, "span misplaced", "term not used")
+NAMED = (IN_TARGET_LANGUAGE, "span misplaced")
 """Beginnings of warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
 WORST = 3
@@ -159,7 +159,5 @@ def _reasons(unit: Unit, kept: Translation) -> Iterator[str]:
     if kept.failed:
         lost = ", ".join(shown(with_codes(code, unit.codes) or "format", 40) for code in dict.fromkeys(kept.failed))
         yield f"place not known: {lost}"
-    if kept.unused:
-        yield f"term not used: {shown(', '.join(kept.unused), 80)}"
     yield from (warning for warning in kept.warnings if not warning.startswith(NAMED))
     yield from unit.limits(kept.text)

@@ -20,7 +20,7 @@ CHUNK = 128
 """Units that are translated together, and kept for a later start."""
 FORMAT = 6
 """Version of what is kept."""
-FIELDS = ("text", "moved", "failed", "unused", "confidence", "warnings")
+FIELDS = ("text", "moved", "failed", "confidence", "warnings")
 """Fields of a translation that are kept, for the output and the report."""
 SAMPLE = 5000
 """Characters of a document whose language is detected."""
