@@ -1,4 +1,4 @@
-"""Folders through a translator: every file is translated or named, and interruptions change no report."""
+"""Folders through a translator: every file is translated or named, and what is finished is left."""
 
 import os
 from pathlib import Path
@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from limelight.documents import translate as module
-from limelight.documents.folder import RECORD, translate_folder
-from limelight.documents.report import Report
+from limelight.documents.folder import translate_folder
 from limelight.errors import UserError
 from tests.documents.test_translate import Capitals, work
 
@@ -23,14 +22,15 @@ def given(tmp_path: Path) -> Path:
     return folder
 
 
-def notes(report: Report) -> list[tuple[str, int, list[str]]]:
-    return [(Path(note.file).name, note.segment, list(note.kinds)) for note in report.notes]
-
-
 def names_in(output: Path) -> list[str]:
     """The translated files."""
-    files = (path.relative_to(output) for path in output.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in files if path.parts[0] != RECORD)
+    return sorted(path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file())
+
+
+def make_old(folder: Path) -> None:
+    """Give all files in a folder a time that is before any test."""
+    for path in folder.rglob("*"):
+        os.utime(path, (1e9, 1e9))
 
 
 def test_a_folder_into_a_folder(tmp_path: Path) -> None:
@@ -40,15 +40,15 @@ def test_a_folder_into_a_folder(tmp_path: Path) -> None:
     (given / "deep" / "b.md").write_text("# three four")
     (given / "bad.json").write_text("{")
     (given / "c.bin").write_text("no document")
+    make_old(given)
     first = Capitals()
     report = translate_folder(given, output, work(first))
     assert (report.files, [Path(each.file).name for each in report.failed]) == (2, ["c.bin", "bad.json"])
     assert (output / "deep" / "b.md").read_text() == "# THREE FOUR"
     assert names_in(output) == ["a.txt", "deep/b.md"]
-    assert (output / RECORD).is_dir()
     again = Capitals()
-    assert translate_folder(given, output, work(again)).files == 2
-    assert not again.texts
+    report = translate_folder(given, output, work(again))
+    assert (report.files, len(report.left), again.texts) == (0, 2, [])
     os.utime(given / "a.txt", (2e9, 2e9))
     translate_folder(given, output, work(again))
     assert again.texts == ["one two"]
@@ -95,17 +95,18 @@ def test_every_other_file_is_named_with_its_reason(given: Path, tmp_path: Path) 
     assert sum("left out" in line for line in report.summary()) == 7
 
 
-def test_an_interruption_changes_nothing_in_the_report(
+def test_after_an_interruption_the_same_call_translates_the_rest(
     given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CHUNK", 3)
-    whole = translate_folder(given, tmp_path / "whole", work(Capitals()))
+    make_old(given)
+    translate_folder(given, tmp_path / "whole", work(Capitals()))
     for stop in range(7):
         output = tmp_path / f"out-{stop}"
         with pytest.raises(KeyboardInterrupt):
             translate_folder(given, output, work(Capitals(stop)))
-        assert translate_folder(given, output, work(Capitals())) == whole
+        report = translate_folder(given, output, work(Capitals()))
+        assert report.files + len(report.left) == 3
         names = names_in(output)
         assert names == ["a.txt", "b.md", "deep/c.txt"]
-        assert not (output / RECORD).exists()
         assert all((output / name).read_bytes() == (tmp_path / "whole" / name).read_bytes() for name in names)

@@ -1,23 +1,17 @@
 """A folder of documents into another one. Every file is translated, or named with the reason why not."""
 
-import hashlib
 import mimetypes
 import os
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-from limelight.documents.document import Document
-from limelight.documents.parts import SUFFIX, Parts, parts_of
-from limelight.documents.report import LeftOut, Note, Report
-from limelight.documents.translate import Work, made_of, translate_document
+from limelight.documents.parts import SUFFIX, parts_of
+from limelight.documents.report import LeftOut, Report
+from limelight.documents.translate import Work, translate_document
 from limelight.errors import UserError
-from limelight.files import PARTIAL, cause, sha256
+from limelight.files import PARTIAL, cause
 from limelight.formats.registry import SUFFIXES, is_document
 
-RECORD = f".limelight{SUFFIX}"
-"""In the folder of the translations until all are there: the files that are finished, and what was noted."""
-FORMAT = 3
 HIDDEN = (".", "~$")
 """Beginnings of the names of hidden files; those of an office program that has a document open are among them."""
 _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript")
@@ -26,12 +20,10 @@ _WITHOUT_TEXT = ("image/", "audio/", "video/", "font/", "text/css", "text/javasc
 def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     """Translate each document in a folder, and in those in it, into another folder with the same names.
 
-    Files whose output is there, and newer, are left. A file that cannot be read stops nothing; the report names it, and
-    all other files that were left out. Until all is done, a record in the output says which files are finished and what
-    was noted, so that after an interruption the same call goes on, and its report is of all files.
+    Files whose output is there, and newer, are left, so that after an interruption the same call goes on. A file that
+    cannot be read stops nothing; the report names it, and all other files that were left out.
 
-    Raises `UserError` for an output that is a file or is in the folder itself, where there are no documents, and where
-    the record is of other settings or another model.
+    Raises `UserError` for an output that is a file or is in the folder itself, and where there are no documents.
     """
     if output.resolve().is_relative_to(folder.resolve()):
         raise UserError(f"{output}: give a folder that is not within {folder}")
@@ -42,25 +34,16 @@ def translate_folder(folder: Path, output: Path, work: Work) -> Report:
     if not files:
         others = f"; {report.left_out[0]}" if report.left_out else ""
         raise UserError(f"{folder}: there are no documents in it{others}")
-    output.mkdir(parents=True, exist_ok=True)
-    with Parts(output / RECORD, {"format": FORMAT, "made_of": made_of(work)}) as record:
-        finished = _finished(folder, output, record)
-        for path in files:
-            name = path.relative_to(folder).as_posix()
-            target = output / name
-            if former := finished.get(name):
-                report.add(former)
-                continue
-            if name not in finished and _is_there(path, target):
-                report.left.append(str(path))
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                report.add(translate_document(path, target, work, partial(_keep, record, name)))
-            except UserError as error:
-                report.left_out.append(LeftOut(str(path), _reason(str(error), path)))
-        if not any(is_document(fault.file) for fault in report.failed):
-            record.remove()
+    for path in files:
+        target = output / path.relative_to(folder)
+        if _is_there(path, target):
+            report.left.append(str(path))
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            report.add(translate_document(path, target, work))
+        except UserError as error:
+            report.left_out.append(LeftOut(str(path), _reason(str(error), path)))
     return report
 
 
@@ -103,19 +86,3 @@ def _is_there(path: Path, target: Path) -> bool:
     if parts_of(target).exists() or not target.exists():
         return False
     return target.stat().st_mtime > path.stat().st_mtime
-
-
-def _keep(record: Parts, name: str, document: Document, report: Report) -> None:
-    content = {"units": report.units, "moved": report.moved, "notes": [list(note) for note in report.notes]}
-    record.append({"file": name, "sha256": hashlib.sha256(document.data).hexdigest(), **content})
-
-
-def _finished(folder: Path, output: Path, record: Parts) -> dict[str, Report | None]:
-    """The reports of the files that an earlier start has finished; None for a source that has changed since."""
-    reports = dict[str, Report | None]()
-    for row in record:
-        path = folder / row["file"]
-        if path.is_file() and _is_there(path, output / row["file"]):
-            report = Report(1, row["units"], row["moved"], [Note(*note) for note in row["notes"]])
-            reports[row["file"]] = report if sha256(path) == row["sha256"] else None
-    return reports

@@ -44,25 +44,19 @@ class Work(NamedTuple):
     progress: Progress = lambda file, done, units: None
 
 
-def made_of(work: Work) -> dict[str, Any]:
-    """What translations depend on besides the text, as plain values for JSON."""
-    return {**work.settings, "from, to, all": list(work.options)}
-
-
-def translate_document(
-    path: Path, output: Path, work: Work, written: Callable[[Document, Report], None] = lambda document, report: None
-) -> Report:
+def translate_document(path: Path, output: Path, work: Work) -> Report:
     """Translate a file into another one, which is there as a whole or not at all.
 
     What was translated before an interruption is kept beside the output (`.parts`) and used by the next call, which
-    reports the same. `written` is called when the output is there, while its translations are still kept.
+    reports the same.
 
     Raises `UserError` for a file that cannot be read or is none of its format, and `RunError` where the output cannot
     be written.
     """
     _check_output(path, output)
     document = open_document(path, work.options)
-    made = {"format": FORMAT, "made_of": made_of(work), "sha256": hashlib.sha256(document.data).hexdigest()}
+    made_of = {**work.settings, "from, to, all": list(work.options)}
+    made = {"format": FORMAT, "made_of": made_of, "sha256": hashlib.sha256(document.data).hexdigest()}
     with Parts(parts_of(output), made, replace=True) as parts:
         kept = _translated(document, work, parts)
         report = _report(document, kept)
@@ -71,7 +65,6 @@ def translate_document(
             write_whole(output, content)
         except OSError as error:
             raise RunError(f"{output}: cannot be written: {cause(error)}") from None
-        written(document, report)
         parts.remove()
     return report
 
