@@ -393,8 +393,8 @@ def test_a_text_with_tags_is_one_job_with_the_translations_of_its_units() -> Non
     assert [each.text for each in plain.sentences] == ["so It hums.", "so A name."]
 
 
-def test_the_beginning_of_a_text_has_its_escapes() -> None:
+def test_the_beginning_of_a_text_is_that_of_its_translation() -> None:
     translator = Scripted(lambda text: [text])
-    (job,) = translator.jobs([Text("It\\'s it. It\\'s a lamp.")], translator.options())
+    (job,) = translator.jobs([Text("It is it. It is a lamp.")], translator.options())
     (found,) = translator.run([job])
     assert found.text.startswith(job.beginning(job.found[:1]))

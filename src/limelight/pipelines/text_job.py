@@ -17,7 +17,6 @@ from limelight.pipelines.job import Job, Steps, Text
 from limelight.pipelines.options import Options
 from limelight.pipelines.sentence import Sentence, Translations, with_spans
 from limelight.pipelines.translation import Translation, joined
-from limelight.text.escapes import escaped, unescaped
 from limelight.text.glossary import whole_term, with_terms
 from limelight.text.marking import Protector, has_marks
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
@@ -87,7 +86,7 @@ class _Work:
         self._plan: Plan | None = None
         """None for a text that needs no search."""
         self.result: Translation
-        self._other, self._quotes = "", ""
+        self._other = ""
         require_text(text.text, f"text {text.number}")
         kept = (codes(text.codes),) if text.codes else ()
         spans = (*kept, *(DEFAULT if options.protectors is None else options.protectors))
@@ -132,8 +131,6 @@ class _Work:
             raise UserError(
                 f"prefix {text.number} has {count:,} tokens, and at most {MAX_TOKENS} are accepted: shorten it"
             )
-        if protectors:
-            content, self._quotes = unescaped(content)
         glossary, language = None if text.prefix else options.glossary, names_of(self._direction)[0] or "en"
         plan = plan_text(
             content, protectors, language, glossary, whole=bool(text.prefix) or options.lines, fits=codec.fits
@@ -182,8 +179,7 @@ class _Work:
         if plan.is_plain and not texts:  # a blank text
             return "", []
         coming = iter(texts)
-        text, failed = plan.join([next(coming) if translations else None for translations in sentences])
-        return escaped(text, self._quotes), failed
+        return plan.join([next(coming) if translations else None for translations in sentences])
 
     def beginning(self, sentences: Sequence[Translations]) -> str:
         """The text as far as these sentences."""
@@ -191,7 +187,7 @@ class _Work:
             return self.result.text
         texts = [translations[0].text if translations else None for translations in sentences]
         text = self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0]
-        return escaped(text.partition(UNFINISHED)[0], self._quotes)
+        return text.partition(UNFINISHED)[0]
 
     def sentences(self, sentences: Sequence[Translations]) -> list[Translation]:
         """The translations of several sentences, with their spans in place of the placeholders; none of one."""
