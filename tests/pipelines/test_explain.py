@@ -157,6 +157,8 @@ def test_a_recurrent_model_has_erasures_alone_and_a_long_sentence_none(monkeypat
     assert Explanation(one, question).layers() == {}
     monkeypatch.setattr(module, "MAX_MEASURED", 3)
     assert Explanation(one, question).measures() == {}
+    with pytest.raises(UserError, match="heads and layers exist in Transformers"):
+        Explanation(one, Question(TEXT, off={"decoder.0.cross": [0]}))
 
 
 def test_what_is_asked_for_later_is_the_same():

@@ -6,10 +6,9 @@ needs no state between two requests.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +26,6 @@ from limelight.inspection.look_up import candidate, decoding_steps, look_up
 from limelight.inspection.maps import attention_map
 from limelight.inspection.model_map import inside, model_map
 from limelight.inspection.page_data import JsonObject, packed, page_document
-from limelight.inspection.probe import probe
 from limelight.inspection.similar import similar_words
 from limelight.inspection.standalone import require_theme, standalone_page
 from limelight.inspection.word_alignment import best_sources, between_words
@@ -64,29 +62,17 @@ class Question:
     """Switched-off heads, by the name of their attention."""
 
 
-Result = TypeVar("Result")
-
-
-def _without_heads(method: Callable[..., Result]) -> Callable[..., Result]:
-    """A method whose passes of the model are without the heads that are off."""
-
-    @wraps(method)
-    def changed(self: "Explanation", *arguments: Any, **named: Any) -> Result:
-        with probe(self.model, self.factors):
-            return method(self, *arguments, **named)
-
-    return changed
-
-
 class Explanation:
     """A question in tokens, and its answers as values for JSON. All but `document`, `heads` and `whole` need a target.
 
     Raises `UserError` for a blank text, a text that is too long, an ensemble, a direction that the model does not have,
-    and unknown heads.
+    unknown heads, and heads of a recurrent model.
     """
 
     def __init__(self, translator: Translator, question: Question) -> None:
         self.translator, self.question, self.model = translator, question, translator.model
+        if question.off:
+            self.model = with_heads(self.model, without_heads(self.model, question.off))
         (part,) = translator.prepare(
             [question.text],
             source_lang=question.source_lang,
@@ -109,20 +95,17 @@ class Explanation:
                 raise UserError(f"the target has the id {token}, which is not a target token of this model")
         # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
         self.request = replace(part.request, prefix=prefix, shortlist=None)
-        self.factors = without_heads(self.model, question.off)
 
     @property
     def in_words(self) -> TokenizedPair:
         """Source and target, with the words of the source; each target token is a word."""
         return with_words(self.tokenizers.source, self.source, self.target)
 
-    @_without_heads
     def weights(self) -> AttentionMap:
         """The attention map."""
         seen = attention_map(self.model, self.tokenizers, self.question.text, self.target, source_ids=self.source)
         return replace(seen, model=self.translator.name)
 
-    @_without_heads
     def document(self, *, every_head: bool = False) -> JsonObject:
         """The page's document, with `steps`, `beam` and `translation`. With a given target there is no search and no
         `beam`."""
@@ -192,10 +175,9 @@ class Explanation:
         if self._positions <= MAX_MEASURED:
             measures["erasure"] = packed(self.erasures())
         if isinstance(self.model, Transformer):
-            model = with_heads(self.model, self.factors) if self.factors else self.model
             measures["contributions"] = {
                 kind: {"norms": packed(contribution.norms), "mean": packed(mean_share(contribution.layers))}
-                for kind, contribution in contributions(model, self.source, self.target).items()
+                for kind, contribution in contributions(self.model, self.source, self.target).items()
             }
         return measures
 
@@ -205,12 +187,10 @@ class Explanation:
         words, size = self.in_words.sizes
         return words * (size + 1)
 
-    @_without_heads
     def erasures(self) -> npt.NDArray[np.float64]:
         """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
         return erasures(self.model, self.in_words).T
 
-    @_without_heads
     def layers(self) -> JsonObject:
         """What can be read from each layer (`inspection.layers`); empty for other models than Transformers."""
         own, model = self.tokenizers.target, self.model
@@ -243,17 +223,14 @@ class Explanation:
         """The weights of one head in float32."""
         return packed(self.weights().average(kind, layer=layer, heads=head))
 
-    @_without_heads
     def look_up(self, kind: str, layer: int, head: int, row: int) -> JsonObject:
         """The numbers of one attention computation, see `inspection.look_up`."""
         return look_up(self.model, self.source, self.target, kind=kind, layer=layer, head=head, row=row)
 
-    @_without_heads
     def map(self) -> JsonObject:
         """The map of the model, see `inspection.model_map`."""
         return model_map(self.model, self._pair)
 
-    @_without_heads
     def inside(self, side: str, layer: int, place: int) -> JsonObject:
         """One layer at one position, see `inspection.model_map`; tokens that are raised have their text."""
         document = inside(self.model, self._pair, side, layer, place)
@@ -265,7 +242,6 @@ class Explanation:
             ]
         }
 
-    @_without_heads
     def distribution(self, row: int) -> JsonObject:
         """The log-probabilities of all tokens at a target position."""
         with eval_mode(self.model) as device:
@@ -274,7 +250,6 @@ class Explanation:
                 raise UserError(f"there is no step {row}: there are {len(features)}, they count from 0")
             return packed(self.model.project(features[row]).float().log_softmax(dim=-1).cpu().numpy())
 
-    @_without_heads
     def similar(self, layer: int, word: int, lines: Sequence[str]) -> list[JsonObject]:
         """The words of these lines that are most similar to a source word, see `inspection.similar`."""
         plain = replace(self.question, target=None, prefix=(), forced="")
