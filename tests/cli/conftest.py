@@ -86,7 +86,7 @@ def without_bundled_models(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture(autouse=True)
 def without_notices_of_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a command says does not depend on whether loops have been compiled on this machine before."""
-    monkeypatch.setattr("limelight.inference.cpu.jit.tell_compiling", lambda say: None)
+    monkeypatch.setattr("limelight.cli.models._tell_compiling", lambda: None)
 
 
 @pytest.fixture(scope="session")

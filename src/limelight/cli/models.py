@@ -76,10 +76,10 @@ def _leave_out_compiler() -> None:
 def _tell_compiling() -> None:
     """Print a message while loops are compiled, at the first use on a machine."""
     try:
-        from limelight.inference.cpu.jit import tell_compiling
+        from limelight.inference.cpu.jit import NOTICES
     except ImportError:  # numba is an extra; without it nothing is compiled
         return
-    tell_compiling(
+    NOTICES.append(
         lambda: note(
             "the first use on this machine compiles the inner loops: about 20 seconds, more if the machine is busy, "
             "and once only; NUMBA_CACHE_DIR says where they are kept"

@@ -9,10 +9,9 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from numba.core import event
 
 from limelight.inference.cpu import jit
-from limelight.inference.cpu.jit import compiled, tell_compiling
+from limelight.inference.cpu.jit import compiled
 
 
 @pytest.mark.parametrize("broken", ["full", "nowhere"])
@@ -138,27 +137,23 @@ def test_bits_depend_neither_on_the_disk_nor_on_what_ran_before(tmp_path: Path) 
     assert [each.stderr.strip() for each in found] == ["True", "False", "False"]
 
 
-def test_who_waits_for_compiling_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not before the given time, counted over all functions, and not for what is taken from the disk."""
-    listeners: list[event.Listener] = []
-    monkeypatch.setattr(event, "register", lambda kind, listener: listeners.append(listener))
-    said: list[int] = []
-    for seconds in (1e-9, 60.0):
-        tell_compiling(lambda seconds=seconds: said.append(seconds), seconds=seconds)
-    monkeypatch.undo()
-    for listener in listeners:
-        event.register("numba:compile", listener)
-    try:
-        outer = numba.njit(lambda values: values.sum() + 1)
-        assert not said
-        for kind in (np.float32, np.float64):
-            outer(np.zeros(3, kind))
-        assert said == [1e-9]
-        listeners[1].left = 1e-9
-        outer(np.zeros(3, np.float32))
-        assert said == [1e-9], "nothing was compiled"
-        outer(np.zeros(3, np.int64))
-        assert said == [1e-9, 60.0]
-    finally:
-        for listener in listeners:
-            event.unregister("numba:compile", listener)
+def test_who_waits_for_compiling_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And not for what is taken from the disk."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    said: list[str] = []
+
+    def raised(values: np.ndarray) -> float:
+        return values.sum() + 1
+
+    def call(*kinds: type) -> None:
+        monkeypatch.setattr(jit, "NOTICES", [lambda: said.append("compiling")])
+        function = compiled(raised)
+        for kind in kinds:
+            assert function(np.ones(3, kind)) == 4
+
+    call(np.float32, np.float64)
+    assert said == ["compiling"]
+    call(np.float32)
+    assert said == ["compiling"], "nothing was compiled"
+    call(np.float32, np.int64)
+    assert said == ["compiling"] * 2

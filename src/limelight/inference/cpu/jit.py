@@ -5,7 +5,6 @@ The first use on a machine takes some seconds, each later start a tenth of a sec
 
 import hashlib
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -15,7 +14,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.codegen import get_host_cpu_features
 from numba.core.registry import cpu_target
@@ -31,6 +29,9 @@ Result = TypeVar("Result")
 
 SHARED = Path(__file__).parent
 """The folder with the source files of all compiled functions."""
+
+NOTICES: list[Callable[[], None]] = []
+"""Called once, when a function has been compiled that was not in the cache."""
 
 
 AVX2 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
@@ -122,6 +123,8 @@ class Cache(FunctionCache):
 
     def save_overload(self, *what: Any) -> None:
         """Store one function for one kind of arguments."""
+        while NOTICES:
+            NOTICES.pop()()
         with suppress(OSError):
             super().save_overload(*what)
 
@@ -150,27 +153,3 @@ def _mark_name() -> str:
     processor = cast(Any, cpu_target.target_context).codegen().magic_tuple()
     made_of = repr((_shared_version(), numba.__version__, sys.version_info[:2], processor))
     return f"complete-{hashlib.sha256(made_of.encode()).hexdigest()[:16]}"
-
-
-class _Waiting(event.Listener):
-    """Calls `say` once when the compilation of functions has taken `seconds` in total."""
-
-    def __init__(self, say: Callable[[], None], seconds: float) -> None:
-        self.say, self.left = say, seconds
-        self.begun: list[float] = []
-        """Start times of compilations in progress: a function is compiled within its caller."""
-
-    def on_start(self, event: event.Event) -> None:
-        self.begun.append(time.perf_counter())
-
-    def on_end(self, event: event.Event) -> None:
-        took, before = time.perf_counter() - self.begun.pop(), self.left
-        if not self.begun:
-            self.left -= took
-        if self.left <= 0 < before:
-            self.say()
-
-
-def tell_compiling(say: Callable[[], None], *, seconds: float = 1.0) -> None:
-    """Call `say` once when functions that are not cached on disk have been compiled for `seconds` in total."""
-    event.register("numba:compile", _Waiting(say, seconds))
