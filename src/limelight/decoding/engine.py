@@ -384,8 +384,8 @@ def _query(request: Request) -> Query:
     """A plain request as the model takes it."""
     how = request.settings
     return Query(
-        request.source, how.beam_size, how.kept, request.limit, how.length_penalty, how.length_offset, how.patience,
-        how.prune,
+        request.source, how.beam_size, how.kept, request.limit, how.length_penalty, how.length_offset,
+        how.patience * how.beam_size, how.prune,
     )  # fmt: skip
 
 

@@ -133,7 +133,7 @@ class Active:
 class Query(NamedTuple):
     """A search without phrases, forced tokens, rules or sampling: greedy if `width` is 1, else beam.
 
-    Settings as in `SearchSettings`."""
+    Settings as in `SearchSettings`; `enough` finished hypotheses decide it."""
 
     source: Sequence[int]
     width: int
@@ -141,7 +141,7 @@ class Query(NamedTuple):
     limit: int
     alpha: float
     offset: float
-    patience: float
+    enough: float
     prune: float
 
 

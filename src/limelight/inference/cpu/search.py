@@ -40,16 +40,15 @@ Doubles = npt.NDArray[np.float64]
 
 
 class Search(NamedTuple):
-    """The settings of a search, see `decoding/search.py`. A beam of one hypothesis is greedy search."""
+    """The settings of a search, as in a `Query`; see `decoding/search.py`. A beam of one hypothesis is greedy
+    search."""
 
+    n_best: int
     limit: int
     alpha: float
     offset: float
     enough: float
     prune: float
-    at_limit: float
-    n_best: int
-    end: int
 
 
 class Trellis(NamedTuple):
@@ -81,16 +80,7 @@ def _trellis_at(trellis: Trellis, sentence: int) -> Trellis:
 @compiled
 def _search_at(searches: Doubles, sentence: int) -> Search:
     settings = searches[sentence]
-    return Search(
-        int(settings[0]),
-        settings[1],
-        settings[2],
-        settings[3],
-        settings[4],
-        settings[5],
-        int(settings[6]),
-        int(settings[7]),
-    )
+    return Search(int(settings[0]), int(settings[1]), settings[2], settings[3], settings[4], settings[5])
 
 
 @compiled
@@ -132,8 +122,8 @@ def _finish(search: Search, trellis: Trellis, position: int, parent: int, total:
 
 @compiled
 def _advance(
-    search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int, before: Doubles,
-    kept: Integers,
+    search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int, end: int,
+    before: Doubles, kept: Integers,
 ) -> int:  # fmt: skip
     """One step of `Search.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
     slot, and become those after it if it goes on, and `kept` their parents."""
@@ -151,7 +141,7 @@ def _advance(
             return UNDECIDED
 
     for rank in range(width):
-        if ids[rank] == search.end and scores[rank] > -np.inf:
+        if ids[rank] == end and scores[rank] > -np.inf:
             _finish(search, trellis, position, parents[rank], scores[rank])
     trellis.counts[2] = position
     if position == search.limit:
@@ -159,14 +149,14 @@ def _advance(
     hypothesis = 0
     for ends in (False, True):
         for rank in range(count):
-            if hypothesis < width and (ids[rank] == search.end) == ends:
+            if hypothesis < width and (ids[rank] == end) == ends:
                 before[hypothesis] = -np.inf if ends else scores[rank]
                 kept[hypothesis], trellis.parents[position, hypothesis] = parents[rank], parents[rank]
                 trellis.ids[position, hypothesis], trellis.sums[position, hypothesis] = ids[rank], before[hypothesis]
                 hypothesis += 1
     trellis.counts[2] = position + 1
-    worst = _worst(search, trellis)
-    gains_nothing = before[0] / search.at_limit <= worst or trellis.counts[0] >= search.enough
+    worst, at_limit = _worst(search, trellis), _penalty(search, search.limit + 1.0)
+    gains_nothing = before[0] / at_limit <= worst or trellis.counts[0] >= search.enough
     is_decided = worst > -np.inf and (width == 1 or gains_nothing)
     return DECIDED if is_decided else GOES_ON
 
@@ -190,8 +180,9 @@ def _gather(trellis: Trellis, sentences: Integers, start: int, log_probabilities
 
 @compiled_apart
 def search_sentences(
-    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, past: Past, trellis: Trellis
-) -> None:
+    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, end: int, past: Past,
+    trellis: Trellis,
+) -> None:  # fmt: skip
     """Write the hypotheses of each sentence to the trellis; `past` has a slot for each that is decoded at a time.
 
     Args:
@@ -221,7 +212,7 @@ def search_sentences(
             own, outcome = _trellis_at(trellis, sentence), UNDECIDED
             if is_sound:
                 search, position, before = _search_at(searches, sentence), past.ages[slot] - 1, log_probabilities[slot]
-                outcome = _advance(search, own, position, best, slot, classes, before, kept[0])
+                outcome = _advance(search, own, position, best, slot, classes, end, before, kept[0])
                 if width > 1 and outcome == GOES_ON:
                     follow_parents(past.ancestors[slot : slot + 1], kept, past.ages[slot : slot + 1])
             if outcome == UNDECIDED:
@@ -251,18 +242,11 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
         np.zeros((len(chosen), 3), np.int64),
     )  # fmt: skip
     past = empty_past(network, min(len(chosen), MAX_ROWS // width), width, limit + 1, max(firsts))
-    searches = np.array([_settings(query, end) for query in chosen])
-    search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, past, trellis)
+    searches = np.array([query[2:] for query in chosen], dtype=np.float64)
+    search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, end, past, trellis)
     for row, number in enumerate(numbers):
         answers[number] = _answer(Trellis(*(part[row] for part in trellis)), queries[number])
     return answers
-
-
-def _settings(query: Query, end: int) -> tuple[float, ...]:
-    """The fields of `Search`."""
-    at_limit = ((query.offset + query.limit + 1) / (query.offset + 1)) ** query.alpha
-    enough = query.patience * query.width
-    return query.limit, query.alpha, query.offset, enough, query.prune, at_limit, query.n_best, end
 
 
 def _answer(trellis: Trellis, query: Query) -> tuple[Path, ...] | None:
