@@ -5,12 +5,11 @@ decoding code holds states, reorders their hypotheses and drops them.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -248,13 +247,12 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
 
 @contextmanager
-def eval_mode(model: nn.Module, modules: Iterable[nn.Module] = ()) -> Iterator[torch.device]:
+def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """A context in which the model is in evaluation mode (no dropout) without gradients; yields the model's device.
 
-    On exit every module gets its previous mode back, also if only a part of the model was training. `modules` are those
-    of the model, if the caller has listed them before: to find them takes a tenth of a millisecond or more.
+    On exit every module gets its previous mode back, also if only a part of the model was training.
     """
-    training = [module for module in modules or model.modules() if module.training]
+    training = [module for module in model.modules() if module.training]
     for module in training:  # no writes if nothing is training: this runs for every sentence
         module.training = False
     try:
@@ -276,15 +274,8 @@ def longest_sequence(model: nn.Module) -> int | None:
 
     None if positions are unbounded. For an ensemble, the minimum over its members.
     """
-    if model not in _POSITIONS:
-        tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
-        _POSITIONS[model] = min((len(table) for table in tables), default=None)
-    return _POSITIONS[model]
-
-
-_POSITIONS: WeakKeyDictionary[nn.Module, int | None] = WeakKeyDictionary()
-"""Result of `longest_sequence` for each model: walking through all modules takes a twentieth of the time of a short
-sentence."""
+    tables = [module.table for module in model.modules() if isinstance(module, LearnedPositions)]
+    return min((len(table) for table in tables), default=None)
 
 
 def require_room(ids: Sequence[int], longest: int, what: str) -> None:

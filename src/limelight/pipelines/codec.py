@@ -135,8 +135,7 @@ class Codec:
         searched = self.model if self._precision is None else prepare_each(self._given, self._precision)
         short = self._shortlist
         self.short = None if short is None else ShortOutput(self.model, short, self._precision or "fp32")
-        self.modules = tuple(searched.modules())
-        """The modules of `searched`, for `eval_mode`."""
+        self._longest = longest_sequence(searched)
         self.searched = searched  # last: engines in other threads compare it with theirs
 
     def refresh(self, *, changed: bool = False) -> bool:
@@ -276,7 +275,7 @@ class Codec:
             return part._replace(request=None)
         prefix = target.encode(part.prefix) if part.prefix else []
         prefix = [*self.forced(part.direction), *prefix]
-        limit, longest = settings.max_length(len(ids)), longest_sequence(self.searched)
+        limit, longest = settings.max_length(len(ids)), self._longest
         if longest is not None:
             require_room(ids, longest, f"text {part.place[0]}")
             require_room(prefix, longest, f"prefix {part.place[0]}")

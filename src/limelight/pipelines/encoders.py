@@ -33,7 +33,7 @@ class Reader(Generic[ModelT]):
     """An encoder-only model with its tokenizer. Methods restore the training mode of the model."""
 
     def __init__(self, model: ModelT, tokenizer: Tokenizer) -> None:
-        self.model, self.tokenizer = model, tokenizer
+        self.model, self.tokenizer, self._longest = model, tokenizer, longest_sequence(model)
 
     def vectors(self, texts: Sequence[str]) -> np.ndarray:
         """(texts, model) float32: a vector for each text, blank ones included: the mean over all its positions.
@@ -59,9 +59,9 @@ class Reader(Generic[ModelT]):
 
     def _row(self, ids: Sequence[int], name: str) -> list[int]:
         """What the model reads of a text, without its end. Raises `UserError` for one that is too long."""
-        row, longest = begun(ids), longest_sequence(self.model)
-        if longest is not None:
-            require_room(row, longest, name)
+        row = begun(ids)
+        if self._longest is not None:
+            require_room(row, self._longest, name)
         return row
 
     def _batches(self, texts: Sequence[str], batch_tokens: int, first: int) -> Iterator[tuple[np.ndarray, Batch]]:

@@ -177,7 +177,7 @@ class Translator(Codec):
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         self.refresh()
-        with eval_mode(self.searched, self.modules) as device:
+        with eval_mode(self.searched) as device:
             new_engine = partial(self.engine, batch_tokens=batch_tokens)
             run(jobs, new_engine, device=device, threads=self.threads)
 
