@@ -182,7 +182,7 @@ def take_step(
 
 def search_from(model: Seq2Seq, memory: Memory, search: Search) -> None:
     """Take all steps of a search whose requests have this memory. Raises `NotANumberError`."""
-    device = memory.source_valid.device
+    device = device_of(model)
     state, output = model.start(memory, search.width), Output(model.project)
     while search.open.any():
         state, _ = take_step(model, search, state, output, device)

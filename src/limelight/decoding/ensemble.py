@@ -22,10 +22,6 @@ class EnsembleMemory(Memory):
 
     members: tuple[Memory, ...]
 
-    @property
-    def source_valid(self) -> Bool[Tensor, "batch source"]:  # type: ignore[override]  # all members read the same source
-        return self.members[0].source_valid
-
 
 @dataclass(frozen=True, slots=True)
 class EnsembleState(State):

@@ -29,8 +29,6 @@ Integers = npt.NDArray[np.int64]
 class Memory:
     """The encoder's output for a batch of sources."""
 
-    source_valid: Bool[Tensor, "batch source"]
-
 
 Own = TypeVar("Own", bound="State")
 """The type of the state itself: states are only combined with states of the same type."""

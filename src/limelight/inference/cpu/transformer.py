@@ -30,7 +30,6 @@ class Sources(Memory):
     """Sources that are encoded when a state begins with them, directly into its slots."""
 
     ids: list[Integers]
-    source_valid: Bool[Tensor, "batch source"]
 
 
 class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
@@ -49,7 +48,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         self.source_padding, self.target_padding = model.source_padding, model.target_padding
 
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> Sources:
-        return Sources([row[valid].numpy() for row, valid in zip(source, source_valid, strict=True)], source_valid)
+        return Sources([row[valid].numpy() for row, valid in zip(source, source_valid, strict=True)])
 
     def start(self, memory: Sources, width: int = 1) -> CompiledState:
         longest = max(map(len, memory.ids))
