@@ -89,19 +89,19 @@ def test_where_nothing_is_left_the_text_ends(seed: int, how: str) -> None:
 
 
 @pytest.mark.parametrize("how", HOW)
-def test_rules_are_those_of_their_request_alone(seed: int, how: str) -> None:
-    """With shortlists and without, beside others that have none."""
+@pytest.mark.parametrize("listed", [False, True])
+def test_rules_are_those_of_their_request_alone(seed: int, how: str, listed: bool) -> None:
+    """With shortlists and without, beside others that have no rules."""
     random.seed(seed)
     model = scored()
     model.logits[..., 0] -= 9
     model.logits[..., 2:4] += 9
-    short = ShortOutput(model, whole(model), "fp32")
-    requests = []
+    short = ShortOutput(model, whole(model), "fp32") if listed else None
+    own, requests = None if short is None else short.listed([1]), []
     for number in range(16):
         rules = (("no_repeat_ngram", random.randint(1, 3)),) if number % 2 else ()
-        listed = short.listed([1]) if number % 4 < 2 else None
         settings = SearchSettings(**HOW[how], rules=rules)
-        requests.append(Request([number % 5], 9, settings, shortlist=listed, substream=(number,)))
+        requests.append(Request([number % 5], 9, settings, shortlist=own, substream=(number,)))
     engine = Engine(model, batch_tokens=12, short=short)
     numbers = [engine.submit(request) for request in requests]
     found = {}

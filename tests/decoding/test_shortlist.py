@@ -181,9 +181,11 @@ def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: 
         assert found == alone
 
 
-def test_an_engine_that_scores_all_tokens_takes_no_list(seed: int) -> None:
-    with pytest.raises(UserError, match="the request has a shortlist, and this engine scores all tokens"):
+def test_an_engine_takes_lists_for_all_or_for_none(seed: int) -> None:
+    with pytest.raises(UserError, match="an engine with shortlists takes requests that have one"):
         Engine(scored()).submit(Request([1], 5, shortlist=np.array([0, 1])))
+    with pytest.raises(UserError, match="an engine with shortlists takes requests that have one"):
+        Engine(scored(), short=ShortOutput(scored(), lists({1: [7]}), "fp32")).submit(Request([1], 5))
 
 
 @pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])

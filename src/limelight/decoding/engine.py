@@ -29,24 +29,11 @@ FREE_SHARE = 4
 wait to be encoded together while there are more than so many active ones for each."""
 
 
-class Kind(NamedTuple):
-    """The properties that the requests of a lane share."""
-
-    width: int
-    listed: bool
-    """Whether they have shortlists."""
-
-
 class Entry(NamedTuple):
     """A request in the engine."""
 
     id: int
     request: Request
-
-    @property
-    def kind(self) -> Kind:
-        """The kind of the request."""
-        return Kind(self.request.width, self.request.shortlist is not None)
 
 
 class Outcome(NamedTuple):
@@ -60,11 +47,11 @@ class Outcome(NamedTuple):
 
 
 class Lane:
-    """The requests of one kind that are being decoded."""
+    """The requests of one width that are being decoded."""
 
-    def __init__(self, model: Seq2Seq, kind: Kind, short: ShortOutput | None) -> None:
+    def __init__(self, model: Seq2Seq, width: int, short: ShortOutput | None) -> None:
         self.model, self._short = model, short
-        self.search = Search(model, kind.width)
+        self.search = Search(model, width)
         self.entries: dict[int, Entry] = {}
         """The request in each slot that is not free."""
         self._output, self._device = Output(model.project), device_of(model)
@@ -219,7 +206,7 @@ class Engine:
         batch_tokens: limit of the sum over lanes of requests * source tokens of the longest (at least one) * hypotheses
             of each. A request that exceeds it is decoded alone. `ROWS` and `SOURCES` are further limits. Other requests
             wait, in order of arrival.
-        short: projection onto shortlists; without it requests must not have any.
+        short: projection onto shortlists, which all requests have then, and otherwise none.
     """
 
     def __init__(
@@ -236,7 +223,7 @@ class Engine:
         self._plain: deque[Entry] = deque()
         """Requests that the model may search for by itself."""
         self._waiting: deque[Entry] = deque()
-        self._lanes: dict[Kind, Lane] = {}
+        self._lanes: dict[int, Lane] = {}
 
     def submit(self, request: Request, *, first: bool = False) -> int:
         """Queue a request, `first` before those that wait; it joins at one of the next steps. Returns its number.
@@ -245,12 +232,12 @@ class Engine:
         learned: an invalid request raises here, and does not affect others.
         """
         check_request(request, self.model)
-        if request.shortlist is not None and self._short is None:
-            raise UserError("the request has a shortlist, and this engine scores all tokens")
+        if (request.shortlist is None) != (self._short is None):
+            raise UserError("an engine with shortlists takes requests that have one, and any other engine takes none")
         self._require_positions(request)
         number = next(self._numbers)
         entry = Entry(number, request)
-        is_short = len(request.source) * entry.kind.width <= CALL_TOKENS
+        is_short = len(request.source) * request.width <= CALL_TOKENS
         queue = self._plain if self.model.searches and request.is_plain and is_short else self._waiting
         (queue.appendleft if first else queue.append)(entry)
         return number
@@ -277,16 +264,15 @@ class Engine:
         fails alone; if the model itself raised an exception, with all requests of its lane.
         """
         outcomes = self._search_together()
-        joining: dict[Kind, list[Entry]] = {}
+        joining: dict[int, list[Entry]] = {}
         for entry in self._joining():
-            joining.setdefault(entry.kind, []).append(entry)
-        for kind in dict.fromkeys([*self._lanes, *joining]):
-            short = self._short if kind.listed else None
-            lane = self._lanes.get(kind) or Lane(self.model, kind, short)
-            self._lanes[kind] = lane
-            outcomes += lane.step(joining.get(kind, ()))
+            joining.setdefault(entry.request.width, []).append(entry)
+        for width in dict.fromkeys([*self._lanes, *joining]):
+            lane = self._lanes.get(width) or Lane(self.model, width, self._short)
+            self._lanes[width] = lane
+            outcomes += lane.step(joining.get(width, ()))
             if not lane.load[0]:
-                del self._lanes[kind]
+                del self._lanes[width]
         return outcomes
 
     @torch.inference_mode()
@@ -301,7 +287,7 @@ class Engine:
                     queue.remove(entry)
                     return True
         is_active = any(lane.cancel(number) for lane in self._lanes.values())
-        self._lanes = {kind: lane for kind, lane in self._lanes.items() if lane.load[0]}
+        self._lanes = {width: lane for width, lane in self._lanes.items() if lane.load[0]}
         return is_active
 
     def partial(self, number: int, *, since: int = 0) -> Hypothesis | None:
@@ -331,8 +317,8 @@ class Engine:
         leaves to others will join a lane."""
         taken, tokens = list[Entry](), 0
         for entry in self._plain:
-            if entry.kind == self._plain[0].kind:
-                tokens += len(entry.request.source) * entry.kind.width
+            if entry.request.width == self._plain[0].request.width:
+                tokens += len(entry.request.source) * entry.request.width
                 if taken and tokens > CALL_TOKENS:
                     break
                 taken.append(entry)
@@ -355,11 +341,12 @@ class Engine:
     def _joining(self) -> list[Entry]:
         """The requests that join now: as many as fit, in order. While others are active, a few alone do not justify a
         call of the encoder."""
-        load = {kind: lane.load for kind, lane in self._lanes.items()}
+        load = {width: lane.load for width, lane in self._lanes.items()}
         running, joining = sum(number for number, _ in load.values()), list[Entry]()
         for entry in self._waiting:
-            number, longest = load.get(entry.kind, (0, 1))
-            grown = {**load, entry.kind: (number + 1, max(longest, len(entry.request.source)))}
+            request = entry.request
+            number, longest = load.get(request.width, (0, 1))
+            grown = {**load, request.width: (number + 1, max(longest, len(request.source)))}
             if not self._fits(grown):
                 break
             joining.append(entry)
@@ -370,12 +357,12 @@ class Engine:
             self._waiting.popleft()
         return joining
 
-    def _fits(self, load: Mapping[Kind, tuple[int, int]]) -> bool:
-        """Whether these numbers of requests of each kind, with their longest sources, may be decoded together. A
+    def _fits(self, load: Mapping[int, tuple[int, int]]) -> bool:
+        """Whether these numbers of requests of each width, with their longest sources, may be decoded together. A
         single request always may."""
         sources = sum(number for number, _ in load.values())
-        rows = sum(number * kind.width for kind, (number, _) in load.items())
-        tokens = sum(number * kind.width * longest for kind, (number, longest) in load.items())
+        rows = sum(number * width for width, (number, _) in load.items())
+        tokens = sum(number * width * longest for width, (number, longest) in load.items())
         here = self._device
         return sources == 1 or (tokens <= self.batch_tokens and rows <= ROWS[here] and sources <= SOURCES[here])
 

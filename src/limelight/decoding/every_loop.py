@@ -25,7 +25,7 @@ def run_every_loop() -> None:
     table = Shortlist(np.zeros((VOCABULARY - 1, 1), np.int32), everything.astype(np.int32))
     with torch.random.fork_rng(devices=[]):
         model = build_transformer(TransformerConfig.model_validate(settings), VOCABULARY, VOCABULARY).eval()
-    engine = Engine(prepare(model, "int8"), short=ShortOutput(model, table, "int8"))
+    ready, short = prepare(model, "int8"), ShortOutput(model, table, "int8")
     greedy, beam = SearchSettings(), SearchSettings(beam_size=3)
     for request in (
         Request([3, 4, 0], 6, greedy),
@@ -33,6 +33,7 @@ def run_every_loop() -> None:
         Request([3, 4, 0], 6, beam, prefix=(3,)),
         Request([3, 4, 0], 6, beam, shortlist=everything),
     ):
+        engine = Engine(ready, short=None if request.shortlist is None else short)
         engine.submit(request)
         while engine.busy:
             for outcome in engine.step():
