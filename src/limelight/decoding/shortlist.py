@@ -53,10 +53,10 @@ class ShortOutput:
         self.shortlist, self.classes = shortlist, model.output_size
         self.linear, self.device = linear_of(precision)(*weights), weights[0].device
 
-    def listed(self, source: Sequence[int], prefix: Sequence[int] = ()) -> Integers:
+    def listed(self, source: Sequence[int], forced: Sequence[int] = ()) -> Integers:
         """The target ids for a source, ascending; forced ids are always included."""
         listed = self.shortlist.of([source], self.classes)
-        listed[list(prefix)] = True
+        listed[list(forced)] = True
         return np.flatnonzero(listed)
 
     def onto(self, lists: Sequence[Integers | None]) -> Output:

@@ -6,7 +6,6 @@ from functools import cache, cached_property, partial
 from threading import Lock
 from typing import NamedTuple, cast
 
-import numpy as np
 import torch
 
 from limelight.config import (
@@ -281,10 +280,8 @@ class Codec:
             require_room(prefix, longest, f"prefix {part.place[0]}")
             limit = min(limit, longest - 1)
         ids = [*ids, self.searched.end_id]
-        listed = None if self.short is None else self.short.listed(ids, prefix)
-        tokens = [token for phrase in phrases for form in phrase.forms for token in form]
-        if listed is not None and tokens:
-            listed = np.union1d(listed, np.array(tokens, dtype=np.int64))
+        forced = [*prefix, *(token for phrase in phrases for form in phrase.forms for token in form)]
+        listed = None if self.short is None else self.short.listed(ids, forced)
         request = Request(
             ids, limit, settings, tuple(prefix), shortlist=listed, substream=part.place, phrases=tuple(phrases)
         )
