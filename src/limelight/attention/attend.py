@@ -27,15 +27,6 @@ def as_bias(may_attend: Bool[Tensor, "..."], dtype: torch.dtype) -> Float[Tensor
     return torch.zeros_like(may_attend, dtype=dtype).masked_fill_(~may_attend, torch.finfo(dtype).min / 2)
 
 
-def causal_mask(queries: int, keys: int, device: torch.device) -> Bool[Tensor, "query key"]:
-    """A mask that lets each query attend to its own position and earlier ones; the last query is at the position of the
-    last key.
-
-    Vaswani et al. 2017, section 3.2.3: "masking out all values ... which correspond to illegal connections".
-    """
-    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
-
-
 ScoreFunction = Callable[[Tensor, Tensor], Tensor]
 
 MAX_UNFUSED_KEYS = 256
@@ -114,8 +105,12 @@ def _softmax(scores: Float[Tensor, "... query key"], may_attend: Mask | None) ->
 
 
 def _with_causal(may_attend: Tensor | None, queries: Tensor, keys: Tensor) -> Bool[Tensor, "... query key"]:
-    """The mask that also excludes later keys."""
-    past = causal_mask(queries.shape[-2], keys.shape[-2], queries.device)
+    """The mask that also excludes later keys; the last query is at the position of the last key.
+
+    Vaswani et al. 2017, section 3.2.3: "masking out all values ... which correspond to illegal connections".
+    """
+    count, length = queries.shape[-2], keys.shape[-2]
+    past = torch.ones(count, length, dtype=torch.bool, device=queries.device).tril(length - count)
     return past if may_attend is None else may_attend & past
 
 
