@@ -53,21 +53,14 @@ class Ask:
     """Detected if empty."""
     model: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Options of `Translator.options`; None is the default of the model."""
-    lines: bool = False
-    """Whether each text is one sentence."""
-    tags: TagHandling | None = None
-    terms: Sequence[tuple[str, str]] = ()
-    glossary_file: str = ""
-    """See `Glossaries.file`."""
+    """Options of `Translator.options`, and `tags`, `terms` and `glossary_file`; None is the default of the model."""
 
     def engine_options(self) -> dict[str, Any]:
         """The options of the task. A target language such as `de@formal` is also a form of address."""
-        names = ("lines", "tags", "terms", "glossary_file")
-        options = {name: value for name in names if (value := getattr(self, name))}
+        options = {name: value for name, value in self.options.items() if value is not None}
         if form := split_form(self.target)[1]:
-            options["formality"] = f"prefer_{form}"
-        return options | {name: value for name, value in self.options.items() if value is not None}
+            options.setdefault("formality", f"prefer_{form}")
+        return options
 
 
 def require_within(name: str, value: int, least: int, most: int, option: str) -> None:
@@ -215,9 +208,9 @@ class Service:
                 return [Answer(text, ways[0].model.name, *ways[0].direction, warnings=warnings) for text in ask.texts]
             likely: list[dict[str, float]] = [{} for _ in ask.texts]
             if not ask.source:
-                plain = (
-                    ask.texts if ask.tags is None else [unescape(_TAG.sub(" ", text)[:DETECTED]) for text in ask.texts]
-                )
+                plain = ask.texts
+                if ask.options.get("tags") is not None:
+                    plain = [unescape(_TAG.sub(" ", text)[:DETECTED]) for text in ask.texts]
                 likely = await self._detected(client, ways, plain)
             groups = dict[Way, list[int]]()
             for number, probabilities in enumerate(likely):

@@ -100,15 +100,15 @@ class WithGlossary(Asked):
     formality: Literal["default", "more", "less", "prefer_more", "prefer_less"] = "default"
     glossary_id: str = Field("", max_length=100)
 
-    def ask(self, call: Call, texts: Sequence[str], **more: Any) -> Ask:
+    def ask(self, call: Call, texts: Sequence[str], **options: Any) -> Ask:
         """What is asked for. Raises `Refusal` for a glossary without terms for the direction, and for settings that
         would change a translation and that no model here has."""
         call.refuse(REFUSED)
-        file, languages = "", (self.source_lang, self.target_lang)
+        languages = self.source_lang, self.target_lang
         if self.glossary_id:
-            file = call.service.glossaries.file(call.client.key, self.glossary_id, *languages)
-        options = {"formality": FORMALITIES.get(self.formality)}
-        return Ask(texts, self.target_lang, self.source_lang, options=options, glossary_file=file, **more)
+            options["glossary_file"] = call.service.glossaries.file(call.client.key, self.glossary_id, *languages)
+        options["formality"] = FORMALITIES.get(self.formality)
+        return Ask(texts, self.target_lang, self.source_lang, options=options)
 
 
 class Translate(Tagging, WithGlossary):

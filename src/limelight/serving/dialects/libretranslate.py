@@ -35,9 +35,9 @@ class Directed(Asked):
     source: Language
     target: Language
 
-    def ask(self, texts: Sequence[str], **more: Any) -> Ask:
+    def ask(self, texts: Sequence[str], **options: Any) -> Ask:
         """What is asked for."""
-        return Ask(texts, self.target, "" if self.source == "auto" else self.source, **more)
+        return Ask(texts, self.target, "" if self.source == "auto" else self.source, options=options)
 
 
 class Translate(Directed):
@@ -55,7 +55,7 @@ async def translate(call: Call, form: Translate) -> JsonObject:
     tags = None if form.format == "text" else TagHandling(form.format)
     options = {"n_best": form.alternatives + 1} if form.alternatives else {}
     answers = []
-    for answer in await translated(call, form.ask(as_list(form.q), options=options, tags=tags)):
+    for answer in await translated(call, form.ask(as_list(form.q), tags=tags, **options)):
         shown: JsonObject = {"translatedText": answer.text}
         if form.source == "auto":
             shown["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 1.0))

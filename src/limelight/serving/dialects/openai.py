@@ -173,7 +173,7 @@ def _ask(service: Service, form: Completion, prompt: Prompt) -> Ask:
         raise bad_request(f"{message}: give the name of a model alone", "language")
     if not target and len(prompt.targets) == 1:
         (target,) = prompt.targets
-    return Ask(prompt.texts, target, source or prompt.source, name, terms=usable(prompt.terms))
+    return Ask(prompt.texts, target, source or prompt.source, name, {"terms": usable(prompt.terms)})
 
 
 def _model_named(service: Service, name: str) -> tuple[str, str, str]:

@@ -111,8 +111,8 @@ class Translate(Tagging, Directed):
                 raise bad_request(f"{name}: only for text without tags and terms")
         options = self.model_dump(include=OPTIONS)
         options |= {name: None for name in ("guards", "protect") if options[name]}  # the model's own
-        lines = bool(self.prefix) or not self.split_sentences
-        return Ask(self.text, self.target_lang, self.source_lang, self.model, options, lines, tags, terms)
+        options |= {"lines": bool(self.prefix) or not self.split_sentences, "tags": tags, "terms": terms}
+        return Ask(self.text, self.target_lang, self.source_lang, self.model, options)
 
 
 OPTIONS = {"beam_size", "n_best", "length_penalty", "sampling", "prefix", "guards", "protect", "formality",
