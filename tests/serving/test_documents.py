@@ -24,10 +24,11 @@ from limelight import child
 from limelight.child import Handler
 from limelight.documents import document
 from limelight.documents.translate import Work, translate_document
+from limelight.formats.lines import chunks
 from limelight.formats.unit import Options
 from limelight.serving import uploads
 from limelight.serving.dialects import documents
-from limelight.serving.dialects.documents import CHUNK, SUFFIXES, Segment, chunks
+from limelight.serving.dialects.documents import CHARACTERS, CHUNK, SUFFIXES, Segment, weight
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.links import Task
@@ -357,11 +358,10 @@ def test_half_of_a_surrogate_pair_is_another_character(service: Running) -> None
 
 
 def test_segments_are_sent_some_at_a_time() -> None:
-    segments = [Segment("a" * size) for size in (5, 5, 20, *[1] * (CHUNK + 1))]
-    found = list(chunks(segments, 12))
+    segments = [Segment("a" * size) for size in (*[CHARACTERS // 2] * 3, *[1] * (CHUNK + 1))]
+    found = list(chunks(segments, CHARACTERS, weight))
     assert [segment for some in found for segment in some] == segments
-    assert all(sum(len(each.text) for each in some) <= 12 or len(some) == 1 for some in found)
-    assert [len(some) for some in chunks(segments, 10_000)] == [CHUNK, 4]
+    assert [len(some) for some in found] == [2, 1 + CHUNK // 2, 1 + CHUNK // 2]
 
 
 def test_a_document_waits_for_the_rate_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ Each is read by a process of its own, and its segments are translated as other t
 import asyncio
 import json
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import PurePosixPath
@@ -18,6 +18,7 @@ from pydantic import Field
 from limelight.child import Child, ChildEndedError, ChildFaultError, Header
 from limelight.documents.document import reader
 from limelight.errors import RunError
+from limelight.formats.lines import chunks
 from limelight.formats.registry import SUFFIXES, suffix_of
 from limelight.serving.call import Asked, Call, JsonObject, Response
 from limelight.serving.dialects import deepl, libretranslate
@@ -28,8 +29,8 @@ from limelight.text.marking import CODES
 
 CHUNK = 64
 """Number of segments that are sent to the engines at a time, so that a document takes turns with other requests."""
-CHARACTERS = 10_000
-"""Maximum characters of these segments."""
+CHARACTERS = 160 * CHUNK
+"""Characters of these segments after which no further one is added."""
 SECONDS = 120.0
 """Time limit for reading a document, and again for writing it."""
 UNPACKED = 64 << 20
@@ -195,9 +196,10 @@ async def _translations(
     way = await service.way(client, Ask([sample], ask.target, ask.source), patient=True)
     if way.changes_nothing and not copies:
         raise bad_request("Source and target language are equal.", "document")
-    texts, most = dict[Segment, str](), min(CHARACTERS, service.keys.limit(client.key) or CHARACTERS)
-    for chunk in chunks(list(dict.fromkeys(segments)), most):
-        await _pay(service, client, sum(len(segment.text) for segment in chunk))
+    texts = dict[Segment, str]()
+    for chunk in chunks(dict.fromkeys(segments), CHARACTERS, weight):
+        for segment in chunk:
+            await _pay(service, client, len(segment.text))
         options = {**ask.engine_options(), "detected": not ask.source, "first": len(texts) + 1}
         texts |= zip(chunk, await service.segments(client, way, chunk, options), strict=True)
     return [texts[segment] for segment in segments]
@@ -214,14 +216,6 @@ async def _pay(service: Service, client: Client, characters: int) -> None:
             await asyncio.sleep(refusal.retry_after)
 
 
-def chunks(segments: Sequence[Segment], most: int) -> Iterator[list[Segment]]:
-    """The segments, some at a time, with at most so many characters; a longer one is alone."""
-    chunk, size = list[Segment](), 0
-    for segment in segments:
-        if chunk and (len(chunk) == CHUNK or size + len(segment.text) > most):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(segment)
-        size += len(segment.text)
-    if chunk:
-        yield chunk
+def weight(segment: Segment) -> int:
+    """The characters that a segment counts for: `CHUNK` of the shortest ones count for `CHARACTERS`."""
+    return max(len(segment.text), CHARACTERS // CHUNK)
