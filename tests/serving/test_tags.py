@@ -107,7 +107,7 @@ def test_markup_of_the_translation_is_the_markup_of_the_source(service: Running)
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"text": ["<b>it"]}, "cannot be read"),
+        ({"text": ["<b>it"]}, "the tags of the text:1: "),
         ({"text": ["it & it"]}, "not well-formed"),
         ({"text": ["<b/>" * 3000 + "it"]}, "2000 tags"),
         ({"tag_handling": "pdf"}, "tag_handling"),

@@ -20,7 +20,7 @@ from limelight.formats.html import Tags, html_units, xml_units
 from limelight.formats.lines import chunks
 from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import Index, TranslationMemory, open_memory
-from limelight.formats.unit import FormatError, Unit
+from limelight.formats.unit import Unit, located
 from limelight.models.interface import eval_mode
 from limelight.pipelines.encoders import MaskFiller
 from limelight.pipelines.explain import ANSWERS, answer
@@ -92,10 +92,7 @@ class Engine:
             work(*arguments)
         except Exception as error:
             self.give(Task(task, "cancel"))
-            if isinstance(error, FormatError):
-                place = f" in line {error.line}" if error.line else ""
-                self.send(Report(task, "refused", f"the tags of the text cannot be read{place}: {error.reason}"))
-            elif isinstance(error, UserError):
+            if isinstance(error, UserError):
                 self.send(Report(task, "refused", str(error)))
             else:
                 Log().fault(error)
@@ -181,7 +178,8 @@ class TranslationLane(Engine):
         tags, codes, prefix = options.pop("tags", None), options.pop("codes", ()), options.pop("prefix", "")
         number, texts = options.pop("first", 1), list[Text]()
         for text, coded in zip(task.texts, codes or [()] * len(task.texts), strict=True):
-            units = None if tags is None else _units(text, *tags)
+            with located("the tags of the text"):
+                units = None if tags is None else _units(text, *tags)
             texts.append(Text(text, number, prefix, tuple(map(tuple, coded)), units))
             number += 1 if units is None else len(units)
         if tags is not None or codes:
@@ -343,7 +341,8 @@ _opened_memory = lru_cache(MAX_OPEN)(open_memory)
 
 
 def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
-    """The units between the tags of a text. Raises `FormatError` for tags that cannot be read."""
+    """The units between the tags of a text. Raises `FormatError` for tags that cannot be read, `UserError` for too many
+    of them."""
     if kind == "markdown":
         units = markdown_units(text)
     else:
@@ -351,7 +350,7 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
         tags = Tags(frozenset(ignored), frozenset(splitting), frozenset(inline), outline)
         units = html_units(text, "", tags) if kind == "html" else xml_units(text, tags)
     if any(len(unit.codes) > MAX_CODES for unit in units):
-        raise FormatError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
+        raise UserError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
     return units
 
 
