@@ -61,7 +61,7 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
 def test_engines_inherit_the_bound_of_spinning(limelight: Limelight, monkeypatch: pytest.MonkeyPatch) -> None:
     """torch reads it when it is imported, and the process of an engine does so before anything else."""
 
-    async def run_service(*_: object) -> None:
+    async def run_service(*_: object, **__: object) -> None:
         print(os.environ["GOMP_SPINCOUNT"])
 
     monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)

@@ -16,8 +16,9 @@ from limelight.errors import UserError
 from limelight.serving.keys import Key, Keys, add_key, digest, read_keys, revoke_key
 from limelight.serving.limits import Limits
 from limelight.serving.logs import Log
+from limelight.serving.origin import Origins
 from limelight.serving.refusal import Refusal
-from limelight.serving.server import Plan, run_service
+from limelight.serving.server import run_service
 from tests.serving.helpers import running, table, translator
 
 
@@ -182,9 +183,12 @@ def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path,
         path.write_text(content)
         with pytest.raises(UserError):
             read_keys(path)
-    plan = Plan({}, Limits(), "127.0.0.1", 0, 1, path, None, None, (), (), "", 0.0)
+    service = run_service(
+        {}, Limits(), Log(StringIO()), host="127.0.0.1", port=0, engines=1, keys=path, glossaries=None, memories=None,
+        origins=Origins(), proxies="", drain_seconds=0.0,
+    )  # fmt: skip
     with pytest.raises(UserError, match=r"keys\.json"):
-        asyncio.run(run_service(plan, Log(StringIO())))
+        asyncio.run(service)
 
 
 def test_a_request_without_room_costs_a_key_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

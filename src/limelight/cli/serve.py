@@ -94,33 +94,33 @@ def serve(
     try:
         from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
-        from limelight.serving.server import Plan, run_service
+        from limelight.serving.origin import Origins
+        from limelight.serving.server import run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     memory_file = str(memory or "")
-    plan = Plan(
-        {
-            name: Loading(
-                folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name
-            )
-            for name, folder in models.items()
-        },
+    loadings = {
+        name: Loading(folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name)
+        for name, folder in models.items()
+    }
+    log = Log(quiet=quiet)
+    log_warnings(log)
+    service = run_service(
+        loadings,
         limits,
+        log,
         host=host,
         port=port,
         engines=engines,
         keys=keys,
         glossaries=glossaries,
         memories=memory_folder,
-        hosts=tuple(allowed_host or ()),
-        cors=tuple(cors or ()),
+        origins=Origins((*(allowed_host or ()), host), cors or ()),
         proxies=trust_proxy,
         drain_seconds=drain_seconds,
     )
-    log = Log(quiet=quiet)
-    log_warnings(log)
     with rare_collections():
-        asyncio.run(run_service(plan, log))
+        asyncio.run(service)
 
 
 def named_models(words: list[str] | None) -> dict[str, str]:

@@ -5,7 +5,6 @@ import logging
 import signal
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -149,55 +148,51 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> uvicorn.Serv
     return server
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is to be served, and how."""
-
-    models: Mapping[str, Loading]
-    """By their names."""
-    limits: Limits
-    host: str
-    port: int
-    engines: int
-    """Number of engines of each model."""
-    keys: Path | None
-    glossaries: Path | None
-    """A folder for the glossaries of clients; if None, they end with the service."""
-    memories: Path | None
-    """Likewise for their translation memories."""
-    hosts: tuple[str, ...]
-    """Names under which it is reached, beside addresses and `localhost`."""
-    cors: tuple[str, ...]
-    proxies: str
-    drain_seconds: float
-
-
-async def run_service(plan: Plan, log: Log) -> None:
+async def run_service(
+    models: Mapping[str, Loading],
+    limits: Limits,
+    log: Log,
+    *,
+    host: str,
+    port: int,
+    engines: int,
+    keys: Path | None,
+    glossaries: Path | None,
+    memories: Path | None,
+    origins: Origins,
+    proxies: str,
+    drain_seconds: float,
+) -> None:
     """Answer requests until SIGTERM or SIGINT; then finish what has been accepted, for at most `drain_seconds`. A
     second signal ends the process at once, and SIGHUP loads the models again. Raises `UserError` for a file of keys
-    that is missing or none, `RunError` for an address that is taken."""
-    keys = Keys(plan.keys or (), log=log)
-    glossaries, memories = Glossaries(plan.glossaries), Memories(plan.limits, plan.memories)
-    listening, loop = listen(plan.host, plan.port), asyncio.get_running_loop()
+    that is missing or none, `RunError` for an address that is taken.
+
+    Args:
+        models: by their names.
+        engines: their number for each model.
+        glossaries: a folder for the glossaries of clients; if None, they end with the service.
+        memories: likewise for their translation memories.
+    """
+    known = Keys(keys or (), log=log)
+    kept_glossaries, kept_memories = Glossaries(glossaries), Memories(limits, memories)
+    listening, loop = listen(host, port), asyncio.get_running_loop()
 
     def pool_of(name: str) -> Pool:
-        return Pool(partial(Link, plan.models[name]), plan.engines, plan.limits, partial(log, model=name))
+        return Pool(partial(Link, models[name]), engines, limits, partial(log, model=name))
 
-    catalog = Catalog([Model(name, pool_of(name), planned.folder) for name, planned in plan.models.items()])
+    catalog = Catalog([Model(name, pool_of(name), loading.folder) for name, loading in models.items()])
     for model in catalog.models:
         model.pool.start()
-    guarded, origins = plan.keys is not None, Origins((*plan.hosts, plan.host), plan.cors)
-    service = Service(
-        catalog, plan.limits, log, keys, guarded=guarded, origins=origins, glossaries=glossaries, memories=memories
-    )
-    server = web_server(service, build_app(service, APIS), proxies=plan.proxies)
+    guarded = keys is not None
+    service = Service(catalog, limits, log, known, guarded, origins, kept_glossaries, kept_memories)
+    server = web_server(service, build_app(service, APIS), proxies=proxies)
     tasks = set[asyncio.Task[None]]()
 
     def stop() -> None:
         if service.draining:
             server.force_exit = server.should_exit = True
         else:
-            tasks.add(asyncio.create_task(drain(service, server, plan.drain_seconds)))
+            tasks.add(asyncio.create_task(drain(service, server, drain_seconds)))
 
     async def load_again(model: Model) -> None:
         if not await model.reload(new := pool_of(model.name)):
@@ -212,7 +207,7 @@ async def run_service(plan: Plan, log: Log) -> None:
     if hasattr(signal, "SIGHUP"):  # Windows has none
         loop.add_signal_handler(signal.SIGHUP, reload)
     host, port = listening.getsockname()[:2]
-    log("listening", host=host, port=port, keys=guarded, models=list(plan.models))
+    log("listening", host=host, port=port, keys=guarded, models=list(models))
     try:
         await server.serve(sockets=[listening])
     finally:
