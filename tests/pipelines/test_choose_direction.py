@@ -78,19 +78,6 @@ def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_wa
     assert "source language: es" not in named.warnings
 
 
-def test_a_text_in_an_unknown_language_is_refused_with_its_name() -> None:
-    translator = telling(detector())
-    with pytest.raises(
-        UserError, match=r"looks like Spanish \(es\), and this model translates to en from de, fr; give"
-    ):
-        translator.require_language("¿Dónde está la estación?", "en")
-    with pytest.raises(UserError, match=r"looks like French \(fr\), and this model translates to de from en; give"):
-        translator.require_language("le chien court à travers cela", "de", pivot=False)
-    translator.require_language("le chien court à travers cela", "de")  # through English
-    translator.require_language("der Hund läuft durch das", "de")
-    translator.require_language("der Hund läuft durch das", "en")
-
-
 @pytest.mark.parametrize("guards", [True, False])
 def test_nothing_is_examined_without_guards_or_with_a_source_language(guards: bool) -> None:
     translator = Translator(random_model(3, 11), characters(), directions=[Direction("en", "de")])

@@ -106,8 +106,6 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
         if results is None:
             brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
             translator = job.translator(aside=True, brief=brief)
-            if text is not None and not job.no_guards and not options["source_lang"]:
-                translator.require_language(text, options["target_lang"], pivot=options["pivot"])
             if file is None and text is None:
                 greet(SENTENCES)
             from limelight.corpus.worker import Done

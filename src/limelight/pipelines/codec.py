@@ -233,16 +233,15 @@ class Codec:
             probability = probabilities[language]
         return Chosen(find_direction(self.directions, language, target, pivots), probability)
 
-    def other_language(self, text: str, direction: Direction | None, *, least: float = 0.0) -> str:
+    def other_language(self, text: str, direction: Direction | None) -> str:
         """The code of the language that a text is in, if that is clear and not the source language of `direction`,
-        which nobody has named; else an empty string. `least` is the probability that a language unknown to the model
-        needs."""
+        which nobody has named; else an empty string."""
         (source, _), detector = names_of(direction), self.detector
         if not source:
             return ""
         known = {each.source for each in self.directions}
         expected = {source} if detector is None else {*detector.languages, *known}
-        if foreign := foreign_language(text, expected, least=least):
+        if foreign := foreign_language(text, expected):
             return foreign
         if detector is None or source not in detector.languages or len(text.split()) < 2:
             return ""

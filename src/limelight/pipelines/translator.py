@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack, overload
 
-from limelight.config import find_direction, fitting_directions
+from limelight.config import find_direction
 from limelight.decoding.engine import BATCH_TOKENS, Engine
 from limelight.decoding.request import Hypothesis, Request, SearchOptions, search_settings
 from limelight.errors import RunError, UserError, counted
@@ -30,8 +30,6 @@ from limelight.pipelines.scheduler import run
 from limelight.pipelines.text_job import TextJob, require_text
 from limelight.pipelines.translation import Translation
 from limelight.storage.tables import AlignmentHead, Roles
-from limelight.text.judge import CLEAR
-from limelight.text.languages import language_name, normal_code
 
 __all__ = ["TextJob", "TextOptions", "Translation", "Translator"]
 
@@ -118,21 +116,6 @@ class Translator(Codec):
         """A job for each text, whose result is its translation; or an error, for a text that is too long for the model
         or in a direction that it does not have."""
         return (TextJob(self, text, options) for text in texts)
-
-    def require_language(self, text: str, target_lang: str | None, *, pivot: bool = True) -> None:
-        """Raise `UserError` for a text without a given source language that is clearly in a language from which the
-        model does not translate to the target language; one that is in the target language already is permitted."""
-        direction = self.choose(text, "", target_lang, pivot=pivot).direction
-        language = self.other_language(text, direction, least=CLEAR)
-        if not language or direction is None or normal_code(language) == normal_code(direction.target):
-            return
-        known = (*self.directions, *(self.pivots if pivot else ()))
-        sources = sorted({fitting.source for fitting in fitting_directions(known, "", direction.target)})
-        raise UserError(
-            f"the text looks like {language_name(language)} ({language}), and this model translates to "
-            f"{direction.target} from {', '.join(sources)}; give --from {direction.source} (source_lang) to translate "
-            "it anyway"
-        )
 
     def prepare(
         self,

@@ -118,7 +118,7 @@ def function_words() -> dict[str, dict[str, None]]:
 
 
 CLEAR = 0.9975
-"""Minimum probability for refusing a text or removing a pair: words such as "men" are of several languages."""
+"""Minimum probability for removing a pair: words such as "men" are of several languages."""
 
 
 def foreign_language(text: str, known: Collection[str], *, least: float = 0.0) -> str:
