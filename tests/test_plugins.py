@@ -61,11 +61,11 @@ def test_an_installed_plugin_is_found(file: Path, monkeypatch: pytest.MonkeyPatc
     assert own().model.score == "own"
 
 
-def test_a_changed_plugin_is_reported(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_plugin_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(plugins.FILES, str(file))
     written = yaml.safe_load(dump_config(own()))
-    file.write_text(SCORE + "\n# changed\n", encoding="utf-8")
-    with pytest.warns(UserWarning, match="a plugin has changed; .*own_score"):
+    del SCORES.parts["own"]
+    with pytest.raises(UserError, match=r"written with plugins, which --plugin FILE names: .*own_score"):
         config_from(written)
 
 

@@ -5,7 +5,6 @@ Unknown keys are errors that suggest similar keys; loading never executes code.
 
 import difflib
 import re
-import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -76,16 +75,13 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
     current = _without_retired(current) if "format" in values else current
     written_with = f"this was written with plugins, which --plugin FILE names: {shown(str(plugins))}"
     try:
-        config = RunConfig.model_validate(current)
+        return RunConfig.model_validate(current)
     except ValidationError as error:
         model = current.get("model")
         family = str(model.get("family")) if isinstance(model, dict) else ""
         faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = [f"and {error.error_count() - MAX_FAULTS} more"] * (error.error_count() > MAX_FAULTS)
         raise UserError(f"{where}: " + "; ".join([*faults, *more, *[written_with] * bool(plugins)])) from None
-    if plugins and plugins != plugins_of(config.model):
-        warnings.warn(f"{where}: a plugin has changed; {written_with}", stacklevel=3)
-    return config
 
 
 def _without_retired(value: Any, name: str = "") -> Any:

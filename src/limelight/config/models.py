@@ -1,13 +1,10 @@
 """The settings of each model family."""
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, SerializeAsAny
 
-from limelight.files import sha256
 from limelight.registry import Registry
 
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -69,15 +66,13 @@ PARTS: dict[str, Registry[Any]] = {
 """The registry of each setting of a model that names a part."""
 
 
-def plugins_of(model: "ModelSection") -> dict[str, dict[str, str]]:
-    """For each setting that names a part of a plugin, the module, and the SHA-256 of its file if it has one."""
-    plugins: dict[str, dict[str, str]] = {}
+def plugins_of(model: "ModelSection") -> dict[str, str]:
+    """The module of each setting that names a part of a plugin."""
+    plugins: dict[str, str] = {}
     for setting, registry in PARTS.items():
         part = registry.parts.get(getattr(model, setting, ""), "")
         if not isinstance(part, str):
-            file = getattr(sys.modules.get(part.__module__), "__file__", None)
-            digest = {"sha256": sha256(Path(file))} if file else {}
-            plugins[setting] = {"module": part.__module__, **digest}
+            plugins[setting] = part.__module__
     return plugins
 
 
