@@ -167,17 +167,6 @@ def test_rules_that_are_no_spelling_are_refused(
         SentencePieceTokenizer(model + field(number, key + bytes([len(rules)]) + rules), kind="bpe", reserved=["<2de>"])
 
 
-@pytest.mark.parametrize("surface", [b"", b"\xff", b"unknown" * 10])
-def test_another_text_for_what_is_unknown_is_refused(
-    surface: bytes, tokenizer: SentencePieceTokenizer, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.mktemp("model")
-    tokenizer.save(folder)
-    surface_field = b"\xe2\x02" + bytes([len(surface)]) + surface  # number 44 of the trainer's settings
-    with pytest.raises(UserError, match=r"the unknown piece reads as|not a sentencepiece model"):
-        SentencePieceTokenizer((folder / "spm.model").read_bytes() + field(2, surface_field), kind="bpe", reserved=[])
-
-
 def test_pieces_are_counted_before_the_library_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.tokens.tokenizer.MAX_PIECES", 5_000)
     assert count_pieces(field(1, b"") * 5_000) == 5_000

@@ -16,18 +16,13 @@ from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.sentencepiece import count_pieces
 from limelight.tokens.sentencepiece_file import type_of
 from limelight.tokens.tokenizer import (
-    END,
     END_PIECE,
     MAX_PIECES,
     PADDING_PIECE,
-    SPACE,
     UNKNOWN,
     UNKNOWN_PIECE,
-    UNKNOWN_TEXT,
-    is_control,
     normalize,
     require_count,
-    require_ids,
 )
 
 
@@ -78,15 +73,6 @@ class ListedTokenizer(FileTokenizer):
         if code in self._ids and code.startswith(">>"):
             pieces, text = [code], text[len(code) :]
         return pieces + self._processor.encode(text, out_type=str)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end, padding and tags are skipped, the unknown id is decoded as U+2047, and incomplete
-        bytes are dropped."""
-        require_ids(ids, self.size)
-        skipped = {END, self.padding, *(number for number in ids if is_control(self._pieces[number]))}
-        kept = [number for number in self.whole_characters(ids) if number not in skipped]
-        parts = [UNKNOWN_TEXT if number == UNKNOWN else self._pieces[number] for number in kept]
-        return self._processor.decode_pieces(parts).replace(SPACE, " ").strip(" ")
 
 
 def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:

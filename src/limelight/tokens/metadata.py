@@ -14,7 +14,18 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from limelight.errors import UserError, shown
-from limelight.tokens.tokenizer import END_PIECE, MAX_PIECES, PADDING_PIECE, byte_of, group_words, require_ids
+from limelight.tokens.tokenizer import (
+    END_PIECE,
+    MAX_PIECES,
+    PADDING_PIECE,
+    SPACE,
+    UNKNOWN,
+    UNKNOWN_TEXT,
+    byte_of,
+    group_words,
+    is_control,
+    require_ids,
+)
 from limelight.untrusted import MAX_YAML_BYTES, read_plain, read_yaml, write_yaml
 
 METADATA_NAME = "tokenizer.yaml"
@@ -65,8 +76,12 @@ class FileTokenizer(ABC):
         """Tokens that are never split."""
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
-        self._bytes = {number: byte for number, piece in enumerate(self._pieces) if (byte := byte_of(piece)) >= b"\x80"}
-        """The bytes of characters with several bytes, by their ids."""
+        silent = {END_PIECE, PADDING_PIECE, *filter(is_control, pieces)}
+        self._spelled = [
+            b"" if piece in silent else byte_of(piece) or piece.replace(SPACE, " ").encode() for piece in self._pieces
+        ]
+        """The text of each token in UTF-8; a byte may be a part of a character."""
+        self._spelled[UNKNOWN] = UNKNOWN_TEXT.encode()
 
     @abstractmethod
     def encode(self, text: str) -> list[int]:
@@ -94,18 +109,11 @@ class FileTokenizer(ABC):
     def size(self) -> int:
         return len(self._pieces)
 
-    def whole_characters(self, ids: Sequence[int]) -> list[int]:
-        """The ids without incomplete byte sequences, as at the end of truncated text."""
-        if self._bytes.keys().isdisjoint(ids):
-            return [int(number) for number in ids]
-        kept, position = list[int](), 0
-        data = b"".join(self._bytes.get(number, b" ") for number in ids)
-        for character in data.decode(errors="surrogateescape"):
-            size = len(character.encode(errors="surrogateescape"))
-            if character == " " or size > 1:  # an incomplete character is a surrogate for each of its bytes
-                kept += map(int, ids[position : position + size])
-            position += size
-        return kept
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of `ids`, without spaces at its ends. End, padding, tags and placeholders are skipped, the unknown
+        id is decoded as U+2047, and incomplete characters, as at the end of truncated text, are dropped."""
+        require_ids(ids, self.size)
+        return b"".join([self._spelled[number] for number in ids]).decode(errors="ignore").strip(" ")
 
     @property
     def padding(self) -> int:

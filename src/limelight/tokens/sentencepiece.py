@@ -25,7 +25,6 @@ from limelight.tokens.tokenizer import (
     is_control,
     normalize,
     require_count,
-    require_ids,
 )
 from limelight.tokens.vocabulary import (
     count_alphabet,
@@ -67,7 +66,6 @@ class SentencePieceTokenizer(FileTokenizer):
         try:
             processor.LoadFromSerializedProto(model)
             pieces = [processor.id_to_piece(number) for number in range(count)]
-            unknown = processor.decode([UNKNOWN])
         except (RuntimeError, ValueError, TypeError, IndexError) as error:  # a ValueError: a piece is not UTF-8
             raise UserError(f"not a sentencepiece model: {shown(str(error))}") from None
         if (processor.eos_id(), processor.unk_id()) != (END, UNKNOWN):
@@ -75,8 +73,6 @@ class SentencePieceTokenizer(FileTokenizer):
                 f"the end of a sentence has id {processor.eos_id()} and the unknown piece id {processor.unk_id()}; "
                 f"they must be {END} and {UNKNOWN}"
             )
-        if unknown.strip() != UNKNOWN_TEXT:
-            raise UserError(f"the unknown piece reads as {shown(repr(unknown))}; it must be {UNKNOWN_TEXT!r}")
         self._processor = processor
         super().__init__(kind, model, pieces, reserved)
         self._begins = [piece.startswith(SPACE) for piece in self._pieces]
@@ -105,13 +101,6 @@ class SentencePieceTokenizer(FileTokenizer):
             return super().encode_sampled(texts, amount=amount, seed=seed)
         rows = self.encode_batch(texts)
         return sample_rows(rows, self._begins, self._alone, self._dropout.draws(amount, seed))
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of `ids`; end and padding are skipped, the unknown id is decoded as U+2047, incomplete bytes are
-        dropped."""
-        require_ids(ids, self.size)
-        skipped = END, self.padding
-        return self._processor.decode([number for number in self.whole_characters(ids) if number not in skipped])
 
 
 def count_pieces(model: bytes) -> int:
