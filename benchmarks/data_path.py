@@ -44,9 +44,6 @@ class Words:
     def encode(self, text: str) -> list[int]:
         return [int(word) for word in text.split()]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
     def decode(self, ids: Sequence[int]) -> str:
         return " ".join(map(str, ids))
 

@@ -132,7 +132,7 @@ def real_batches(source: Path, target: Path) -> list[tuple[list[list[int]], list
         (text for pair in pairs for text in (pair.source, pair.target)),
         kind="bpe", vocabulary_size=7_900, languages=(), byte_fallback=True, seed=1, sentences=len(pairs),
     )  # fmt: skip
-    sides = [vocabulary.encode_batch([getattr(pair, side) for pair in pairs]) for side in ("source", "target")]
+    sides = [[vocabulary.encode(getattr(pair, side)) for pair in pairs] for side in ("source", "target")]
     lengths = [np.array([len(row) + 1 for row in side]) for side in sides]
     cut = cut_batches(*lengths, tokens=TOKENS, generator=np.random.default_rng(1))
     some = max(size.updates for size in SIZES.values()) + WARM_UP

@@ -30,7 +30,7 @@ def open_there(folder: Path, compute_type: str = "float32") -> ctranslate2.Trans
 
 def pieces(stored: StoredModel) -> tuple[list[list[str]], list[list[str]]]:
     sides = zip(stored.tokenizers, (ENGLISH, GERMAN), strict=True)
-    return tuple([tokenizer.pieces(row) for row in tokenizer.encode_batch(texts)] for tokenizer, texts in sides)
+    return tuple([tokenizer.pieces(tokenizer.encode(text)) for text in texts] for tokenizer, texts in sides)
 
 
 def log_probabilities(stored: StoredModel) -> list[torch.Tensor]:

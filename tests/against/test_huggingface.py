@@ -108,7 +108,7 @@ def test_an_imported_model_has_the_same_logits(tie: str, activation: str, tmp_pa
     stored = load_model(tmp_path / "model")
     assert stored.config.model.tie == tie
     require_same_logits(stored.model, marian, text_batch(stored))
-    assert stored.tokenizers.source.encode_batch(ENGLISH) == tokenizers.source.encode_batch(ENGLISH)
+    assert list(map(stored.tokenizers.source.encode, ENGLISH)) == list(map(tokenizers.source.encode, ENGLISH))
 
 
 def make_marian(size: int, *, tie: str, **changes: object) -> MarianMTModel:

@@ -35,9 +35,6 @@ class Letters:
     def encode(self, text: str) -> list[int]:
         return [2 + ord(letter) % 37 for letter in text]
 
-    def encode_batch(self, texts):
-        return [self.encode(text) for text in texts]
-
     def encode_sampled(self, texts, *, amount, seed):
         generator = torch.Generator().manual_seed(seed)
         kept = [torch.rand(len(text) + 1, generator=generator)[1:] >= amount for text in texts]
@@ -59,7 +56,7 @@ def store_of(
     targets: list[str],
     tokenizers: Tokenizers = LETTERS,
 ) -> TokenStore:
-    ids = (each.encode_batch(texts) for each, texts in zip(tokenizers, (sources, targets), strict=True))
+    ids = ([each.encode(text) for text in texts] for each, texts in zip(tokenizers, (sources, targets), strict=True))
     return written(folder, zip(*ids, sources, targets, strict=True), vocabulary_size=tokenizers.source.size)
 
 

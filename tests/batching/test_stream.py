@@ -51,7 +51,8 @@ def stream_of(stores: list[TokenStore], seed: int = 5, **drawing: object) -> Bat
 
 def labels(folder: Path, seed: int) -> LabelStream:
     texts = [f"a{number}" for number in range(50)]
-    pairs = zip(LETTERS.source.encode_batch(texts), [[number] for number in range(50)], texts, texts, strict=True)
+    sources = map(LETTERS.source.encode, texts)
+    pairs = zip(sources, [[number] for number in range(50)], texts, texts, strict=True)
     return LabelStream([View(written(folder / "store", pairs))], LETTERS, tokens=40, seed=seed, chunk_pairs=19)
 
 

@@ -115,11 +115,8 @@ class Characters:
     def encode(self, text: str) -> list[int]:
         return [ord(letter) - 95 if "a" <= letter <= "i" else 1 for letter in text.strip()]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        return self.encode_batch(texts)
+        return [self.encode(text) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(self.pieces(ids))

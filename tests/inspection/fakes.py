@@ -21,11 +21,8 @@ class Letters:
     def encode(self, text: str) -> list[int]:
         return [2 + ALPHABET.index(letter) for letter in text.replace(" ", "▁")]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        return self.encode_batch(texts)
+        return [self.encode(text) for text in texts]
 
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(self.pieces([identifier for identifier in ids if identifier > 1])).replace("▁", " ")

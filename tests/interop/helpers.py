@@ -71,5 +71,5 @@ def transformer(**changes: object) -> TransformerConfig:
 
 def text_batch(stored: StoredModel) -> Batch:
     """The sentences of both languages, as pairs."""
-    tokenizers = stored.tokenizers
-    return batch_of(stored.model, tokenizers.source.encode_batch(ENGLISH), tokenizers.target.encode_batch(GERMAN))
+    source, target = stored.tokenizers
+    return batch_of(stored.model, list(map(source.encode, ENGLISH)), list(map(target.encode, GERMAN)))

@@ -35,7 +35,7 @@ def trained(norm: str) -> StoredModel:
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for first in range(0, len(learned), ROWS):
         sources, targets = zip(*learned[first : first + ROWS], strict=True)
-        batch = batch_of(model, tokenizer.encode_batch(sources), tokenizer.encode_batch(targets))
+        batch = batch_of(model, list(map(tokenizer.encode, sources)), list(map(tokenizer.encode, targets)))
         loss = batch_loss(model, batch, label_smoothing=0.1) / batch.target_valid.sum()
         optimizer.zero_grad()
         loss.backward()

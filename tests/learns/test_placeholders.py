@@ -22,7 +22,7 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.text.marking import PLACEHOLDER, annotated, placeholder
 from limelight.tokens import Tokenizer, Tokenizers
-from limelight.tokens.marked import decode_marked, encode_marked, encode_marked_batch
+from limelight.tokens.marked import decode_marked, encode_marked
 from limelight.training.run import train
 
 ADJECTIVES = {"red": "rubo", "old": "alto", "big": "granda", "new": "nova", "sad": "trista"}
@@ -90,9 +90,6 @@ class Marked:
 
     def encode(self, text: str) -> list[int]:
         return encode_marked(self._tokenizer, text)
-
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return encode_marked_batch(self._tokenizer, texts)
 
     def decode(self, ids: Sequence[int]) -> str:
         return decode_marked(self._tokenizer, ids)

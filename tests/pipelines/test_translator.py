@@ -229,7 +229,7 @@ def learned_by_heart() -> Seq2Seq:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
         model = build_model(config, tokenizers)
-    sources, targets = (tokenizers.source.encode_batch(list(side)) for side in (LEARNED.keys(), LEARNED.values()))
+    sources, targets = (list(map(tokenizers.source.encode, side)) for side in (LEARNED.keys(), LEARNED.values()))
     batch = batch_of(model, sources, targets)
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
     for _ in range(500):

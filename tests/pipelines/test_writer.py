@@ -84,7 +84,7 @@ class Words:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         return [self.words[number] for number in ids]
 
-    encode_batch = encode_sampled = word_of = save = reserved_id = encode
+    encode_sampled = word_of = save = reserved_id = encode
 
 
 def stopped_at(text: str, stops: Sequence[str]) -> str | None:

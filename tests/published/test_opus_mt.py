@@ -99,7 +99,7 @@ def test_sources_have_the_same_ids(ours: Translator, unpacked: Path, sources: li
     listed = json.loads((unpacked / "model" / "shared_vocabulary.json").read_text(encoding="utf-8"))
     ids = {piece: number for number, piece in enumerate(listed)}
     expected = [[ids.get(piece, ids["<unk>"]) for piece in row] for row in sources]
-    assert ours.tokenizers.source.encode_batch(SENTENCES) == expected
+    assert list(map(ours.tokenizers.source.encode, SENTENCES)) == expected
 
 
 def test_greedy_search_finds_the_same_tokens(

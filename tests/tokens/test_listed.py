@@ -64,7 +64,6 @@ def test_the_model_splits_and_the_list_numbers(pieces: list[str], rules: str, fo
         clean = unicodedata.normalize("NFC", " ".join(text.split()))  # what our own normalization does to these
         expected = [pieces.index(piece) if piece in pieces else 1 for piece in processor.encode(clean, out_type=str)]
         assert tokenizer.encode(unicodedata.normalize(form, text)) == expected, text
-    assert tokenizer.encode_batch(TEXTS) == [tokenizer.encode(text) for text in TEXTS]
 
 
 def test_a_character_that_the_model_does_not_know_may_be_in_the_list(tokenizer: ListedTokenizer) -> None:

@@ -115,7 +115,7 @@ def test_training_twice_gives_the_same_bytes(kind: str, tmp_path_factory: pytest
 def test_the_automatic_size_fits_any_corpus(kind: str, count: int) -> None:
     texts = list(sentences(31, count))
     small = train(kind, texts, size=None, sentences=10**7)
-    assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
+    assert [small.decode(small.encode(text)) for text in texts] == texts
     assert small.size > 256
 
 

@@ -17,9 +17,9 @@ def plain() -> Tokenizer:
 
 def test_the_tag_is_before_every_source_and_not_in_decoded_text(plain: Tokenizer) -> None:
     german = TaggedTokenizer(plain, "<2de>")
-    rows = german.encode_batch(TEXTS)
+    rows = list(map(german.encode, TEXTS))
     assert rows == [german.encode(text) for text in TEXTS] == german.encode_sampled(TEXTS, amount=0.0, seed=1)
-    assert [row[1:] for row in rows] == plain.encode_batch(TEXTS)
+    assert [row[1:] for row in rows] == list(map(plain.encode, TEXTS))
     assert {german.pieces(row)[0] for row in rows} == {"<2de>"}
     assert [german.decode(row) for row in rows] == TEXTS
     assert all(row[0] == german.tags[0] for row in german.encode_sampled(TEXTS, amount=0.5, seed=3))

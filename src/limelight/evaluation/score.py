@@ -58,9 +58,9 @@ def score_tokens(
     # Without its tag, a model of several directions would score in an unspecified language.
     direction = find_direction(translator.directions, source_lang or "", target_lang or "")
     tokenizers = translator.tokenizers_of(direction)
-    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+    sources = [tokenizers.source.encode(pair.source) for pair in pairs]
     forced = translator.forced(direction)
-    targets = [[*forced, *ids] for ids in tokenizers.target.encode_batch([pair.target for pair in pairs])]
+    targets = [[*forced, *tokenizers.target.encode(pair.target)] for pair in pairs]
     values: dict[int, list[float]] = {}
     with eval_mode(model):
         # The largest first, so that running out of memory shows at once.

@@ -72,7 +72,7 @@ class Reader(Generic[ModelT]):
         """
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
-        encoded = enumerate(self.tokenizer.encode_batch(texts), start=first)
+        encoded = enumerate(map(self.tokenizer.encode, texts), start=first)
         rows = [self._row(ids, f"text {number}") for number, ids in encoded]
         lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
         for indices in cut_batches(lengths, lengths, tokens=batch_tokens, generator=np.random.default_rng(0)):

@@ -120,10 +120,10 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     labels = read_labels(run / TOKENIZER / LABELS) if config.learns == "labels" else ()
 
     def encode(pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-        sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
+        sources = [tokenizers.source.encode(pair.source) for pair in pairs]
         if labels:
             return [begun(row) for row in sources], [[number] for number in label_numbers(pairs, labels)]
-        return sources, tokenizers.target.encode_batch([pair.target for pair in pairs])
+        return sources, [tokenizers.target.encode(pair.target) for pair in pairs]
 
     ids = max(len(labels), *(tokenizer.size for tokenizer in tokenizers))
     stores, valid_pairs = make_stores(config, encode, run, say, ids=ids), list(chain.from_iterable(valid))

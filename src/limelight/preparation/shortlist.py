@@ -97,7 +97,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Say) -> Pa
     if not texts:
         raise UserError(f"{corpora[0].files[0]}: there is no pair to learn a shortlist from")
     sides = [
-        [np.array(row, dtype=np.int32) for row in tokenizer.encode_batch(side)]
+        [np.array(row, dtype=np.int32) for row in map(tokenizer.encode, side)]
         for tokenizer, side in zip(tokenizers, zip(*texts, strict=True), strict=True)
     ]
     pairs = [pair for pair in map(Pieces, *sides) if max(map(len, pair)) < config.batching.max_length]

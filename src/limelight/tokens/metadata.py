@@ -87,17 +87,14 @@ class FileTokenizer(ABC):
     def encode(self, text: str) -> list[int]:
         """The ids of the tokens of a text."""
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [self.encode(text) for text in texts]
-
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """`encode_batch` if `amount` is 0. Raises `UserError` for another amount: only BPE is sampled."""
+        """`encode` of each text if `amount` is 0. Raises `UserError` for another amount: only BPE is sampled."""
         if amount != 0:
             raise UserError(
                 f"tokens.sampling is {amount}, but tokens.kind={self.kind} is not sampled; set it to 0, or tokens.kind "
                 "to bpe"
             )
-        return self.encode_batch(texts)
+        return [self.encode(text) for text in texts]
 
     def reserved_id(self, piece: str) -> int:
         """The id of a reserved token. Raises `UserError` if the vocabulary lacks it."""

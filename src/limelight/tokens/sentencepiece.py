@@ -82,8 +82,8 @@ class SentencePieceTokenizer(FileTokenizer):
         self._dropout = BpeDropout(self._pieces, fixed)
 
     def encode(self, text: str) -> list[int]:
-        """The best segmentation of `text`, without an end id. `encode_batch` calls it for each text: for a list, the
-        library takes some milliseconds to start threads, even for a single text."""
+        """The best segmentation of `text`, without an end id. Texts are encoded one by one: for a list, the library
+        takes some milliseconds to start threads, even for a single text."""
         return self._processor.encode(normalize(text))
 
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
@@ -91,7 +91,7 @@ class SentencePieceTokenizer(FileTokenizer):
 
         Args:
             amount: the probability with which each merge is dropped (BPE-dropout, Provilkov et al. 2020; 0.1 in the
-                paper); 0 is `encode_batch`.
+                paper); 0 is `encode`.
             seed: any integer.
 
         Raises:
@@ -99,7 +99,7 @@ class SentencePieceTokenizer(FileTokenizer):
         """
         if amount == 0 or self.kind != "bpe":
             return super().encode_sampled(texts, amount=amount, seed=seed)
-        rows = self.encode_batch(texts)
+        rows = [self.encode(text) for text in texts]
         return sample_rows(rows, self._begins, self._alone, self._dropout.draws(amount, seed))
 
 

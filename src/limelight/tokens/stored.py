@@ -166,9 +166,6 @@ class TaggedTokenizer:
         """The tags, followed by the best segmentation of `text`, without an end id."""
         return [*self.tags, *self.tokenizer.encode(text)]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        return [[*self.tags, *row] for row in self.tokenizer.encode_batch(texts)]
-
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
         """The tags, followed by a random segmentation, for each text; a pure function of the arguments."""
         return [[*self.tags, *row] for row in self.tokenizer.encode_sampled(texts, amount=amount, seed=seed)]

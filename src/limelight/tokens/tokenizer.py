@@ -81,11 +81,8 @@ class Tokenizer(Protocol):
     def encode(self, text: str) -> list[int]:
         """The best segmentation of `text`, without an end id."""
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """`encode` of each text."""
-
     def encode_sampled(self, texts: Sequence[str], *, amount: float, seed: int) -> list[list[int]]:
-        """A random segmentation of each text; a pure function of its arguments. `amount` 0 is `encode_batch`."""
+        """A random segmentation of each text; a pure function of its arguments. `amount` 0 is `encode`."""
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`. End, padding, tags and placeholders are skipped; the unknown id is decoded as U+2047."""

@@ -99,7 +99,7 @@ class Labels(Task):
             chunk_pairs=config.batching.chunk_pairs,
         )
         pairs, tokenizer = list(chain.from_iterable(prepared.valid)), prepared.tokenizers.source
-        rows = [begun(row) for row in tokenizer.encode_batch([pair.source for pair in pairs])]
+        rows = [begun(tokenizer.encode(pair.source)) for pair in pairs]
         numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
         self.valid_batches = [
             label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)

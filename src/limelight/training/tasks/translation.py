@@ -102,8 +102,8 @@ def validation_batches(
     pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
 ) -> list[Batch]:
     """All pairs as batches; see `cut_validation`."""
-    sources = tokenizers.source.encode_batch([pair.source for pair in pairs])
-    targets = tokenizers.target.encode_batch([pair.target for pair in pairs])
+    sources = [tokenizers.source.encode(pair.source) for pair in pairs]
+    targets = [tokenizers.target.encode(pair.target) for pair in pairs]
     padding = tokenizers.target.padding
     return [
         make_batch(
