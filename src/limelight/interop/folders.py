@@ -12,17 +12,17 @@ import torch
 from torch import Tensor
 
 from limelight import __version__
-from limelight.config import Direction, RunConfig, TransformerConfig, config_from, dump_config
+from limelight.config import Direction, TransformerConfig, config_from
 from limelight.errors import UserError
 from limelight.files import require_new, whole_folder, writing
 from limelight.interop.names import OUTPUT_BIAS
 from limelight.interop.vocabularies import Side
 from limelight.models.families import build_model
-from limelight.storage.layout import CARD, CONFIG, DETECTOR, OF_WEIGHTS, SHORTLIST, TOKENIZER, WEIGHTS
-from limelight.storage.model import StoredModel, read_card, save_labels
+from limelight.storage.layout import DETECTOR, OF_WEIGHTS, SHORTLIST
+from limelight.storage.model import StoredModel, read_card, save_model
 from limelight.storage.tables import Shortlist, save_shortlist
-from limelight.storage.weights import FORMS, SCALE, compact, fitting, save_weights
-from limelight.tokens import Tokenizers, save_tokenizers
+from limelight.storage.weights import FORMS, SCALE, compact, fitting
+from limelight.tokens import Tokenizers
 from limelight.tokens.stored import KINDS
 
 NOTHING_LEFT = "nothing is left there"
@@ -61,27 +61,11 @@ def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
     card = exported_card(stored, f"A model in {form}", _USE)
 
     with new_folder(folder) as partial:
-        save_labels(partial, stored.rows)
         for name in (DETECTOR, SHORTLIST, *OF_WEIGHTS):
             if (stored.folder / name).is_file():
                 shutil.copyfile(stored.folder / name, partial / name)
         weights = compact(dict(stored.rows.named_parameters()), form)
-        fill_model(partial, weights, stored.tokenizers, config, stored.notes, card)
-
-
-def fill_model(
-    folder: Path,
-    weights: Mapping[str, Tensor],
-    tokenizers: Tokenizers,
-    config: RunConfig,
-    notes: Mapping[str, str],
-    card: str,
-) -> None:
-    """Write the files of a model folder."""
-    save_weights(folder / WEIGHTS, weights, notes)
-    save_tokenizers(tokenizers, folder / TOKENIZER)
-    (folder / CONFIG).write_text(dump_config(config), encoding="utf-8")
-    (folder / CARD).write_text(card, encoding="utf-8")
+        save_model(partial, stored.rows, stored.tokenizers, config, notes=stored.notes, card=card, weights=weights)
 
 
 @dataclass(frozen=True)
@@ -157,6 +141,6 @@ def write_imported(imported: Imported, out: Path, origin: str) -> None:
     notes = {"made_from": made_from}
 
     with new_folder(out) as partial:
-        fill_model(partial, weights, tokenizers, config, notes, card)
+        save_model(partial, shapes, tokenizers, config, notes=notes, card=card, weights=weights)
         if imported.shortlist is not None:
             save_shortlist(partial / SHORTLIST, imported.shortlist, tokenizers)

@@ -108,9 +108,18 @@ def require_command(stored: StoredModel, command: str) -> None:
 
 
 def save_model(
-    folder: Path, model: Model, tokenizers: Tokenizers, config: RunConfig, *, notes: dict[str, str], card: str
+    folder: Path,
+    model: Model,
+    tokenizers: Tokenizers,
+    config: RunConfig,
+    *,
+    notes: dict[str, str],
+    card: str,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write a model folder, or replace the weights in one; the weights are replaced atomically.
+
+    `weights` are those of the model in a smaller form.
 
     Raises `RunError` with path and cause if it cannot be written; each file is then either the new or the former one.
     """
@@ -119,10 +128,11 @@ def save_model(
         if not (folder / TOKENIZER).exists():
             with whole_folder(folder / TOKENIZER) as partial:
                 save_tokenizers(tokenizers, partial)
-        save_labels(folder, model)
+        if isinstance(model, Classifier):
+            write_whole(folder / LABELS, dump_labels(model.labels))
         write_whole(folder / CONFIG, dump_config(config))
         write_whole(folder / CARD, card)
-    save_weights(folder / WEIGHTS, named_weights(model), notes)
+    save_weights(folder / WEIGHTS, named_weights(model) if weights is None else weights, notes)
 
 
 MAX_CARD = 4_000_000
@@ -135,12 +145,6 @@ def read_card(folder: Path, name: str = CARD) -> str:
         return read_plain(folder / name, MAX_CARD).decode("utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def save_labels(folder: Path, model: Model) -> None:
-    """Write the labels of a classifier; does nothing for other models."""
-    if isinstance(model, Classifier):
-        write_whole(folder / LABELS, dump_labels(model.labels))
 
 
 def extend_model(stored: StoredModel, extension: Extension) -> Model:
