@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from limelight.config import find_direction
 from limelight.errors import UserError
-from limelight.inspection.batches import batches_of, token_log_probabilities
-from limelight.models.interface import eval_mode
+from limelight.inspection.batches import batches_of, pair_log_probabilities
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
 from limelight.tokens.tokenizer import END_PIECE
@@ -61,18 +60,12 @@ def score_tokens(
     sources = [tokenizers.source.encode(pair.source) for pair in pairs]
     forced = translator.forced(direction)
     targets = [[*forced, *tokenizers.target.encode(pair.target)] for pair in pairs]
-    values: dict[int, list[float]] = {}
-    with eval_mode(model):
-        # The largest first, so that running out of memory shows at once.
-        batches = batches_of(model, sources, targets, batch_tokens=batch_tokens)
-        for places, batch in sorted(batches, key=lambda rows: -rows.batch.positions):
-            lengths = [len(targets[index]) + 1 for index in places]
-            lists = [scores.tolist() for scores in token_log_probabilities(model, batch).split(lengths)]
-            values.update(zip(places, lists, strict=True))
+    values = pair_log_probabilities(model, batches_of(model, sources, targets, batch_tokens=batch_tokens))
     pieces = tokenizers.target.pieces
     begin = len(forced)
     return [
-        TokenScores((*pieces(ids[begin:]), END_PIECE), tuple(values[row][begin:])) for row, ids in enumerate(targets)
+        TokenScores((*pieces(ids[begin:]), END_PIECE), tuple(row[begin:].tolist()))
+        for ids, row in zip(targets, values, strict=True)
     ]
 
 

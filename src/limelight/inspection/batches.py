@@ -9,7 +9,7 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch, cut_batches
 from limelight.decoding.top import log_probabilities
-from limelight.models.interface import Seq2Seq, device_of
+from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
 BATCH_TOKENS = 1500
 """Rows times the longer side of a batch."""
@@ -43,3 +43,15 @@ def token_log_probabilities(model: Seq2Seq, batch: Batch) -> Tensor:
     """log p(y_t | x, y_<t) of the target tokens of all sentences of a batch, end to end, their ends included."""
     valid = batch.target_valid
     return log_probabilities(model, model(batch)[valid], batch.target_out[valid])
+
+
+def pair_log_probabilities(model: Seq2Seq, corpus: Sequence[Rows]) -> list[npt.NDArray[np.float64]]:
+    """log p(y_t | x, y_<t) of the target tokens of each sentence pair, its end included, in the order of the corpus."""
+    found = dict[int, npt.NDArray[np.float64]]()
+    with eval_mode(model):
+        # The largest first, so that running out of memory shows at once.
+        for places, batch in sorted(corpus, key=lambda rows: -rows.batch.positions):
+            lengths = batch.target_valid.sum(dim=1).tolist()
+            values = token_log_probabilities(model, batch).cpu().double().split(lengths)
+            found.update(zip(places.tolist(), [part.numpy() for part in values], strict=True))
+    return [found[row] for row in range(len(found))]

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.inspection.batches import batches_of, token_log_probabilities
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.inspection.batches import batches_of, pair_log_probabilities
+from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizer
 from limelight.tokens.tokenizer import is_control
 
@@ -57,11 +57,8 @@ def erasures(model: Seq2Seq, pair: TokenizedPair) -> npt.NDArray[np.float64]:
     erased = sorted({word for words in pair.source_words for word in words})
     tokens = list(zip(pair.source, pair.source_words, strict=True))
     sources = [pair.source, *([token for token, words in tokens if word not in words] for word in erased)]
-    log_probabilities = np.zeros((len(sources), len(pair.target) + 1))
-    with eval_mode(model):
-        for group in batches_of(model, sources, [pair.target] * len(sources), batch_tokens=MAX_POSITIONS):
-            values = token_log_probabilities(model, group.batch).cpu().double().numpy()
-            log_probabilities[group.places] = values.reshape(len(group.places), -1)
+    corpus = batches_of(model, sources, [pair.target] * len(sources), batch_tokens=MAX_POSITIONS)
+    log_probabilities = np.stack(pair_log_probabilities(model, corpus))
     drops = np.zeros((pair.sizes[0], len(pair.target)))
     drops[erased] = (log_probabilities[0] - log_probabilities[1:])[:, :-1]
     return drops

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from limelight.inspection.batches import Rows, token_log_probabilities
+from limelight.inspection.batches import Rows, pair_log_probabilities
 from limelight.inspection.heads import transformer_of, without_heads
 from limelight.inspection.probe import attentions_of, probe
-from limelight.models.interface import Seq2Seq, eval_mode
+from limelight.models.interface import Seq2Seq
 
 Array = npt.NDArray[np.float64]
 
@@ -44,13 +44,9 @@ def heads_of(model: Seq2Seq) -> list[Head]:
 
 def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Head | None = None) -> Array:
     """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
-    sums = np.zeros(sum(len(rows.places) for rows in corpus))
     off = {removed.attention: [removed.number]} if removed else {}
-    with eval_mode(model), probe(model, without_heads(model, off)):
-        for rows in corpus:
-            losses = -token_log_probabilities(model, rows.batch).cpu().double().numpy()
-            sums[rows.places] = np.bincount(rows.batch.target_valid.nonzero()[:, 0].cpu().numpy(), losses)
-    return sums
+    with probe(model, without_heads(model, off)):
+        return np.array([-values.sum() for values in pair_log_probabilities(model, corpus)])
 
 
 def change_of(losses: Array, before: Array, tokens: Array) -> Change:
