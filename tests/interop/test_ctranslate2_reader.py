@@ -207,6 +207,13 @@ def test_archives_that_would_harm(there: Path, tmp_path: Path, monkeypatch: pyte
         archive.writestr("/evil", "evil")
     import_model(slip, tmp_path / "out")
     assert not list(tmp_path.parent.rglob("evil"))
+    with zipfile.ZipFile(slip) as archive:
+        archive.extractall(tmp_path / "outside")
+    with zipfile.ZipFile(tmp_path / "climb.argosmodel", "w") as archive:
+        archive.writestr(f"{'../' * 20}{tmp_path}/outside/translate-en_de/metadata.json", "{}")
+        archive.writestr("model/model.bin", "")
+    with pytest.raises(UserError, match=r"climb.argosmodel: .*this package cannot be imported: it has no sentencep"):
+        import_model(tmp_path / "climb.argosmodel", tmp_path / "other")
     whole = package(there, tmp_path / "whole.argosmodel").read_bytes()
     for cut in (30, len(whole) // 2, len(whole) - 5):
         (tmp_path / "cut.argosmodel").write_bytes(whole[:cut])

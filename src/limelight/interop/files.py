@@ -67,25 +67,25 @@ def read_text(path: Path, most: int = MAX_JSON_BYTES) -> str:
         return read_plain(path, most).decode()
 
 
-def require_bounded(path: Path) -> list[str]:
-    """The names of the files in a zip archive. Raises `UserError` if they are much larger than the archive."""
+def require_bounded(path: Path) -> None:
+    """Raises `UserError` if the files in a zip archive are much larger than the archive."""
     with reading(path), zipfile.ZipFile(path) as archive:
         size, most = sum(member.file_size for member in archive.infolist()), MAX_EXPANSION * path.stat().st_size
         if size > most:
             raise UserError(f"{path}: holds {size:,} bytes, and at most {most:,} are expected")
-        return archive.namelist()
 
 
 @contextmanager
 def unpacked(path: Path, marker: str) -> Iterator[Path]:
     """A context with a temporary folder that has the files of a zip archive: the folder that contains `marker`. An
     error names the archive. Raises `UserError` for a damaged archive."""
-    inside = [name for name in require_bounded(path) if name.split("/")[-1] == marker]
+    require_bounded(path)
     with tempfile.TemporaryDirectory() as temporary:
         with reading(path), zipfile.ZipFile(path) as archive:
             archive.extractall(temporary)
+        found = sorted(Path(temporary).rglob(marker), key=lambda file: (len(file.parts), file))
         try:
-            yield Path(temporary, *min(inside, key=len, default=marker).split("/")[:-1])
+            yield found[0].parent if found else Path(temporary)
         except UserError as error:
             raise UserError(str(error).replace(f"{temporary}{os.sep}", f"{path}: ")) from None
 
