@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from limelight.inspection.erasure import MIN_DROP, TokenizedPair, erasures, needed_words, rank_correlation
+from limelight.inspection.erasure import MIN_DROP, TokenizedPair, erasures, needed_words
 from tests.models.helpers import batch_of, every_model, exact_model, random_rows
 
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -28,16 +28,6 @@ def test_each_row_is_the_loss_without_one_word(seed, name, config):
         rest = [token for token, of in zip(source, words, strict=True) if word not in of]
         np.testing.assert_allclose(found[word], whole - log_probabilities(rest), atol=1e-5)
     assert (found[4] == 0).all()  # a word without tokens
-
-
-def test_the_correlation_of_ranks_is_kendalls_tau():
-    ties, others = np.array([[1, 2, 2, 3], [1, 1, 1, 1]]), np.array([[1, 3, 2, 2], [1, 2, 3, 4]])
-    # Of six pairs of places three are concordant and one is discordant; five have an order in either row.
-    assert rank_correlation(ties, others) == pytest.approx((3 - 1) / 5), "a row without an order is left out"
-    order = np.arange(5.0)[None]
-    assert rank_correlation(order, order**3) == 1
-    assert rank_correlation(order, -order) == -1
-    assert rank_correlation(order, np.ones((1, 5))) is None
 
 
 def test_the_word_that_is_needed_most_has_the_largest_drop(seed):

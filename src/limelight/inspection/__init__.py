@@ -2,7 +2,7 @@
 
 from limelight.inspection.attention_map import KINDS, AttentionMap, Link
 from limelight.inspection.contributions import contributions
-from limelight.inspection.erasure import erasures, rank_correlation
+from limelight.inspection.erasure import erasures
 from limelight.inspection.head_importance import sentence_losses
 from limelight.inspection.heads import with_heads
 from limelight.inspection.heatmap import save
@@ -21,7 +21,6 @@ __all__ = [
     "encoder_lens",
     "erasures",
     "probe",
-    "rank_correlation",
     "reader_map",
     "save",
     "sentence_losses",

@@ -16,8 +16,6 @@ from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizer
 from limelight.tokens.tokenizer import is_control
 
-Array = npt.NDArray[np.floating]
-
 
 class TokenizedPair(NamedTuple):
     """A sentence pair as token ids, without ends, and the words of each token."""
@@ -62,26 +60,6 @@ def erasures(model: Seq2Seq, pair: TokenizedPair) -> npt.NDArray[np.float64]:
     drops = np.zeros((pair.sizes[0], len(pair.target)))
     drops[erased] = (log_probabilities[0] - log_probabilities[1:])[:, :-1]
     return drops
-
-
-def rank_correlation(weights: Array, drops: Array) -> float | None:
-    """How well the order of weights agrees with the order of drops: Kendall's tau-b, from -1 to 1, the mean over target
-    words.
-
-    Both are (target words, source words). This is the comparison of Jain and Wallace 2019, "Attention is not
-    Explanation", section 4.1. A target word with equal weights, or equal drops, of all source words has no order and
-    is left out; None if no word has one.
-    """
-    taus = [tau for row, other in zip(weights, drops, strict=True) if (tau := _tau(row, other)) is not None]
-    return sum(taus) / len(taus) if taus else None
-
-
-def _tau(one: Array, other: Array) -> float | None:
-    """(concordant - discordant) / sqrt(pairs without a tie in one * pairs without a tie in the other)"""
-    upper = np.triu_indices(len(one), 1)
-    signs, others = (np.sign(np.subtract.outer(values, values))[upper] for values in (one, other))
-    bound = float(np.sqrt((signs**2).sum() * (others**2).sum()))
-    return float((signs * others).sum()) / bound if bound else None
 
 
 MIN_DROP = 0.1

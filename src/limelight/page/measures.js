@@ -38,7 +38,10 @@ export function lostByWord(packed, words) {
 /** The share of its probability that a word loses: 1 - p(without) / p(with); 0 where it gains. */
 export const shareLost = (drop) => Math.max(0, 1 - Math.exp(-drop));
 
-/** Kendall's tau-b of two rows; null where one of them has no order. `rank_correlation` in Python has its definition. */
+/**
+ * Kendall's tau-b of two rows, as Jain and Wallace 2019 compare weights and erasures (section 4.1): (concordant -
+ * discordant) / sqrt(pairs without a tie in one * pairs without a tie in the other); null where a row has no order.
+ */
 export function tau(one, other) {
   let [sum, free, freeOther] = [0, 0, 0];
   for (let i = 0; i < one.length; i += 1) {
