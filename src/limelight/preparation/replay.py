@@ -11,10 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import starmap
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
-from pydantic import BaseModel
 
 from limelight.batching.store import open_store
 from limelight.config import (
@@ -29,7 +27,7 @@ from limelight.config import (
     load_config,
     trained_directions,
 )
-from limelight.errors import RunError, UserError
+from limelight.errors import UserError
 from limelight.files import remove, whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.hold_out import first_by_hash, write_tsv
@@ -41,7 +39,6 @@ from limelight.text.pair import Pair
 
 GENERAL = "general"
 """The folder with the general text, in a run and in a model that `limelight learn` writes."""
-ABOUT = "about.json"
 ROLES = ("train", "valid", "test")
 MEASURED = 300
 """Half the number of pairs, of all directions together, that choose and measure the model at the end."""
@@ -67,14 +64,6 @@ Part = tuple[Direction, Iterable[Pair], bool]
 """A direction, its pairs, and whether they are also for the opposite direction."""
 GeneralText = dict[Direction, dict[str, list[Pair]]]
 """For each direction the pairs of each role."""
-
-
-class _About(BaseModel):
-    """The content of `about.json`."""
-
-    format: Literal[1] = 1
-    origin: str = ""
-    directions: list[Direction]
 
 
 def plan_replay(config: RunConfig, run: Path) -> RunConfig:
@@ -149,7 +138,6 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
         for direction, roles in general.items():
             for role, pairs in roles.items():
                 write_tsv(partial / _name(role, direction), pairs)
-        (partial / ABOUT).write_text(_About(origin=origin, directions=list(general)).model_dump_json(), "utf-8")
     counts = {role: sum(len(roles[role]) for roles in general.values()) for role in ROLES}
     say(
         f"general text of {origin}: {counts['train']:,} pairs to replay, {counts['valid'] + counts['test']:,} to "
@@ -160,18 +148,15 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
 def read_general(run: Path, *roles: str) -> Text:
     """The general text for these roles of a run or model folder by direction; empty if it has none.
 
-    Raises `RunError` if it is damaged.
+    Raises `UserError` if a file of it is missing or damaged.
     """
-    if not (run / GENERAL / ABOUT).is_file():
+    if not (run / GENERAL).is_dir():
         return {}
-    try:
-        about = _About.model_validate_json((run / GENERAL / ABOUT).read_bytes())
-        return {
-            direction: [pair for role in roles for pair in read_pairs([run / GENERAL / _name(role, direction)])]
-            for direction in about.directions
-        }
-    except (OSError, ValueError) as error:
-        raise RunError(f"{run / GENERAL}: not the general text of a model ({error}); remove the folder") from None
+    replayed = [corpus.direction for corpus in load_config(run / CONFIG).data.train if corpus.tag == REPLAY]
+    return {
+        direction: [pair for role in roles for pair in read_pairs([run / GENERAL / _name(role, direction)])]
+        for direction in replayed
+    }
 
 
 def _new_directions(data: DataConfig) -> tuple[Direction, ...]:
