@@ -175,7 +175,7 @@ def made_with(
     from limelight import __version__
     from limelight.storage.layout import model_sums
 
-    sums = model_sums(folders, shortlist=shortlist).values()
+    sums = model_sums(folders, shortlist=shortlist)
     models = {str(number): files for number, files in enumerate(sums, start=1)}
     arithmetic = resolved_precision(folders[0], device, precision)[1]
     return {"models": models, "precision": arithmetic, "limelight": __version__}

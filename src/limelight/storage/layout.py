@@ -109,17 +109,14 @@ def find_snapshots(run: Path) -> dict[int, Path]:
     return dict(sorted(snapshots.items()))
 
 
-def model_sums(folders: Sequence[str], *, shortlist: bool) -> dict[str, dict[str, str]]:
+def model_sums(folders: Sequence[str], *, shortlist: bool) -> list[dict[str, str]]:
     """The SHA-256 of every file of each run or model folder that affects translations: weights, configuration,
     tokenizers, language detector, confidence, and the shortlist if it is used."""
-    from limelight.tokens import tokenizer_files  # imported here, as the names of models are needed without it
-
     names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *([SHORTLIST] if shortlist else [])]
-    sums = {}
-    for folder in folders:
-        model = find_model(folder)
-        files = [*(model / name for name in names), *tokenizer_files(model / TOKENIZER)]
-        sums[folder] = {path.relative_to(model).as_posix(): sha256(path) for path in files if path.is_file()}
+    sums = []
+    for model in map(find_model, folders):
+        files = [*(model / name for name in names), *sorted((model / TOKENIZER).rglob("*"))]
+        sums.append({path.relative_to(model).as_posix(): sha256(path) for path in files if path.is_file()})
     return sums
 
 

@@ -10,7 +10,6 @@ from limelight.tokens.stored import (
     load_tokenizers,
     save_tokenizers,
     tagged,
-    tokenizer_files,
     train_tokenizer,
 )
 from limelight.tokens.tokenizer import (
@@ -50,6 +49,5 @@ __all__ = [
     "side_constraint_tag",
     "suggest_vocabulary_size",
     "tagged",
-    "tokenizer_files",
     "train_tokenizer",
 ]

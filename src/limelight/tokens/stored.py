@@ -108,12 +108,6 @@ def save_tokenizers(tokenizers: Tokenizers, folder: str | Path) -> None:
         tokenizers.target.save(folder / _TARGET)
 
 
-def tokenizer_files(folder: Path) -> list[Path]:
-    """All files that `load_tokenizers` may open, whether they exist or not."""
-    names = sorted({METADATA_NAME, *MODEL_FILES.values()})
-    return [folder / side / name for side in (_JOINT, _SOURCE, _TARGET) for name in names]
-
-
 def load_tokenizers(folder: str | Path) -> Tokenizers:
     """Load tokenizers written by `save_tokenizers`.
 
