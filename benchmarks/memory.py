@@ -110,7 +110,7 @@ def _model() -> tuple[Seq2Seq, Callable[[int], Batch]]:
     def batch(length: int) -> Batch:
         rows = [torch.randint(2, VOCABULARY - 1, (size - 1,)).numpy() for size in (length, length - length // 8)]
         padding = pieces.padding
-        return make_batch(rows, rows, start=padding, source_padding=padding, target_padding=padding)
+        return make_batch(rows, rows, source_padding=padding, target_padding=padding)
 
     return model.train(), batch
 

@@ -143,7 +143,7 @@ def read_batches(path: Path, size: Size) -> list[Batch]:
     """As many as the size measures."""
     padding = size.vocabulary - 1
     return [
-        make_batch(sources, targets, start=padding, source_padding=padding, target_padding=padding)
+        make_batch(sources, targets, source_padding=padding, target_padding=padding)
         for sources, targets in json.loads(path.read_text(encoding="utf-8"))[: size.updates + WARM_UP]
     ]
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from limelight.batching.batch import Batch, make_batch, make_blocks
 from limelight.batching.ragged import Ragged
 
-START, END, SOURCE_PADDING, TARGET_PADDING = 28, 0, 30, 29
-SPECIAL = {"start": START, "source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
+END, SOURCE_PADDING, TARGET_PADDING = 0, 30, 29
+SPECIAL = {"source_padding": SOURCE_PADDING, "target_padding": TARGET_PADDING}
 
 rows = st.lists(st.integers(1, 27), max_size=7)
 
@@ -31,7 +31,7 @@ def test_a_batch_is_what_a_loop_over_its_places_says(pairs: list[tuple[list[int]
             assert batch.source[row, place] == expected
             assert batch.source_valid[row, place] == (place <= len(source))
         for place in range(batch.target_out.shape[1]):
-            read = START if place == 0 else target[place - 1] if place <= len(target) else TARGET_PADDING
+            read = target[place - 1] if 0 < place <= len(target) else TARGET_PADDING
             predicted = target[place] if place < len(target) else END if place == len(target) else TARGET_PADDING
             assert batch.target_in[row, place] == read
             assert batch.target_out[row, place] == predicted

@@ -63,7 +63,7 @@ def test_models_of_the_benchmarks_work_on_short_text() -> None:
     for work in memory.WORK.values():
         work()(24)
     size = training.Size(layers=1, d_model=8, heads=2, d_ff=12, vocabulary=60, updates=1)
-    batch = training.make_batch([[3, 4, 5]], [[6, 7]], start=59, source_padding=59, target_padding=59)
+    batch = training.make_batch([[3, 4, 5]], [[6, 7]], source_padding=59, target_padding=59)
     assert training.limelight_step(size)(batch) > 0
 
 

@@ -60,7 +60,7 @@ def agree(found: list[Hypothesis], expected: list[Hypothesis]) -> bool:
 @torch.no_grad()
 def teacher_forced(model: Seq2Seq, source: list[int], hypothesis: Hypothesis) -> float:
     """Log-probability of a hypothesis by one pass over all positions."""
-    batch = make_batch([source[:-1]], [hypothesis.ids], start=model.start_id, source_padding=11, target_padding=11)
+    batch = make_batch([source[:-1]], [hypothesis.ids], source_padding=11, target_padding=11)
     scores = model.project(model(batch)).log_softmax(-1)[0].gather(-1, batch.target_out[0][:, None])[:, 0]
     return float(scores.sum() if hypothesis.finished else scores[:-1].sum())
 

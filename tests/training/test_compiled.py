@@ -36,7 +36,7 @@ class Plain(Model):
 
 
 def of_rows(rows: int) -> Batch:
-    return make_batch([[1] * 4] * rows, [[2] * 6] * rows, start=0, source_padding=8, target_padding=8)
+    return make_batch([[1] * 4] * rows, [[2] * 6] * rows, source_padding=8, target_padding=8)
 
 
 @pytest.mark.slow

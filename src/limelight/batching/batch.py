@@ -134,14 +134,12 @@ class Batch:
         return len(self.predicted)
 
 
-def make_batch(
-    sources: Rows | Ragged, targets: Rows | Ragged, *, start: int, source_padding: int, target_padding: int
-) -> Batch:
-    """Pad the sources and shift the targets. The end token is appended to both sides; rows contain no special ids."""
+def make_batch(sources: Rows | Ragged, targets: Rows | Ragged, *, source_padding: int, target_padding: int) -> Batch:
+    """Pad the sources and shift the targets, which begin with padding. The end token is appended to both sides; rows
+    contain no special ids."""
     source, source_valid = pad_rows(sources, source_padding, end=END)
     target_out, target_valid = pad_rows(targets, target_padding, end=END)
     target_in = torch.full_like(target_out, target_padding)
-    target_in[:, :1] = start
     target_in[:, 1:] = target_out[:, :-1].where(target_valid[:, 1:], target_padding)
     return Batch.of(source, source_valid, target_in, target_out, target_valid)
 

@@ -236,12 +236,10 @@ class BatchStream(Stream):
         return generator.permutation(np.concatenate(parts))
 
     def _batch(self, chunk: Chunk, position: Position) -> Batch:
-        padding = self.tokenizers.target.padding
         return make_batch(
             *chunk.items.take(chunk.batches[position.batch]),
-            start=padding,
             source_padding=self.tokenizers.source.padding,
-            target_padding=padding,
+            target_padding=self.tokenizers.target.padding,
         )
 
 

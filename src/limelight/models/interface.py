@@ -198,13 +198,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     def batch(self, sources: Rows, targets: Rows) -> Batch:
         """Sentence pairs as a padded batch for `forward`; the rows contain no special ids."""
-        return make_batch(
-            sources,
-            targets,
-            start=self.start_id,
-            source_padding=self.source_padding,
-            target_padding=self.target_padding,
-        )
+        return make_batch(sources, targets, source_padding=self.source_padding, target_padding=self.target_padding)
 
     @abstractmethod
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> MemoryT:

@@ -104,14 +104,12 @@ def validation_batches(
     """All pairs as batches; see `cut_validation`."""
     sources = [tokenizers.source.encode(pair.source) for pair in pairs]
     targets = [tokenizers.target.encode(pair.target) for pair in pairs]
-    padding = tokenizers.target.padding
     return [
         make_batch(
             [sources[row] for row in rows],
             [targets[row] for row in rows],
-            start=padding,
             source_padding=tokenizers.source.padding,
-            target_padding=padding,
+            target_padding=tokenizers.target.padding,
         )
         for rows in cut_validation(pairs, sources, targets, tokens=tokens, longest=longest)
     ]
