@@ -61,7 +61,7 @@ def test_calls_are_answered_one_after_the_other_and_prints_are_no_answers(child:
 
 
 def test_an_error_is_told_and_the_child_goes_on(child: Child) -> None:
-    with pytest.raises(RunError, match=r"^no such file$"):
+    with pytest.raises(UserError, match=r"^no such file$"):
         child.call({"mistake": 1})
     with pytest.raises(RunError, match=r"^ValueError: seven$"):
         child.call({"fault": 1})

@@ -43,10 +43,6 @@ class ChildEndedError(RunError):
     """The child ended, or was killed because it did not answer; the message says which."""
 
 
-class ChildFaultError(RunError):
-    """The function failed with an error that is not the user's; its message may have names of modules."""
-
-
 def how_it_ended(code: int) -> str:
     """How a process ended that this one has not killed, from its exit code."""
     if code >= 0:
@@ -120,8 +116,8 @@ class Child(Channel):
     def call(self, header: Header, payload: bytes = b"") -> Frame:
         """Send a message and wait for its answer.
 
-        Raises `RunError` with the error of the function, `ChildFaultError` if that is no `UserError`, and
-        `ChildEndedError` if the child ended.
+        Raises the `UserError` of the function, `RunError` for its other errors, and `ChildEndedError` if the child
+        ended.
         """
         with suppress(OSError):  # `receive` says how it ended
             self.send(header, payload)
@@ -130,7 +126,7 @@ class Child(Channel):
             raise ChildEndedError(f"no answer after {self.silence:g} s")
         answer = self.receive()
         if "error" in answer[0]:
-            raise (ChildFaultError if answer[0].get("fault") else RunError)(answer[0]["error"])
+            raise (RunError if answer[0]["fault"] else UserError)(answer[0]["error"])
         return answer
 
 

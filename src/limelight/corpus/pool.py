@@ -15,9 +15,9 @@ from multiprocessing import forkserver
 from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from limelight.child import Child, ChildEndedError, ChildFaultError
+from limelight.child import Child
 from limelight.corpus.worker import SETTINGS, Done, Opener, Outcome, WorkerSettings, opened
-from limelight.errors import RunError, UserError, shown
+from limelight.errors import RunError, shown
 
 ENDED = "workers ended at this text"
 """Begins the reason for a text that has ended its workers."""
@@ -81,10 +81,8 @@ class Process(Child):
         self.silence = timeout
         try:
             outcomes = self.call({"texts": texts, "first": first})[0]["outcomes"]
-        except (ChildEndedError, ChildFaultError) as error:
-            raise WorkerEnded(shown(str(error))) from None
         except RunError as error:
-            raise UserError(str(error)) from None
+            raise WorkerEnded(shown(str(error))) from None
         return [outcome if isinstance(outcome, str) else Done(*outcome) for outcome in outcomes]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock, Thread
 
 from limelight.child import Child, Frame, Handler, Header
-from limelight.errors import RunError
+from limelight.errors import RunError, UserError
 from limelight.files import locked
 
 VARIABLE = "LIMELIGHT_COMPILE"
@@ -75,7 +75,7 @@ def _missing() -> Path | None:
 def _await(child: Child, mark: Path, say: Say) -> None:
     try:
         child.call({"mark": str(mark)})
-    except RunError as error:
+    except (RunError, UserError) as error:
         if not child.abandoned:  # a brief command ends before all is compiled
             say(f"kernels could not be compiled in the background: {error}")
     finally:

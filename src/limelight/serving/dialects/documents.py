@@ -15,9 +15,9 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from limelight.child import Child, ChildEndedError, ChildFaultError, Header
+from limelight.child import Child, ChildEndedError, Header
 from limelight.documents.document import reader
-from limelight.errors import RunError
+from limelight.errors import UserError
 from limelight.formats.lines import chunks
 from limelight.formats.registry import SUFFIXES, suffix_of
 from limelight.serving.call import Asked, Call, JsonObject, Response
@@ -181,9 +181,7 @@ async def _called(child: Child, header: Header, data: bytes) -> bytes:
             "divide the document, or ask the operator for a lower --max-documents"
         )
         raise Refusal(413, "document", message) from None
-    except ChildFaultError:  # ours, so it is logged, and the client is not told
-        raise
-    except RunError as error:
+    except UserError as error:  # other errors are ours: they are logged, and the client is not told
         raise bad_request(str(error), "document") from None
     return content
 
