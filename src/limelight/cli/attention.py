@@ -87,8 +87,8 @@ def attention(
     sentence: str = argument("The source sentence, or the text that a language model reads.", "SENTENCE", ...),
     model: options.Words = options.ONE_MODEL,
     target: str | None = option("Show attention for this translation instead of the model's.", "TEXT"),
-    source_lang: str = option("Source language, for a model with several.", "LANG", "", "--from"),
-    target_lang: str = option("Target language, for a model with several.", "LANG", "", "--to"),
+    source_lang: str = options.FROM,
+    target_lang: str = options.TO,
     output: Path | None = option(
         "Picture (.png, .svg, .pdf), page (.html) or all values (.json). Default: text.",
         "FILE",
