@@ -50,10 +50,6 @@ class Making:
     search: options.Search
     machine: Machine
 
-    def models(self) -> tuple[list[str], list[RunConfig]]:
-        """The models and their configurations."""
-        return find_models(self.model, source=self.source, target=self.target, translates=bool(self.text))
-
     def plain_text(self, config: RunConfig) -> dict[Direction | None, list[Part]]:
         """The files of `--text`, in the direction that is asked for."""
         from limelight.config import directions_of, find_direction
@@ -105,7 +101,7 @@ def distill(
     """
     if bool(train) == bool(making.text):
         raise UserError("missing text: give either --train, parallel text, or --text, text in the source language")
-    folders, configs = making.models()
+    folders, configs = find_models(making.model)
     groups = making.plain_text(configs[0]) if making.text else {}
     if train:
         from limelight.config import directions_of, find_direction, sides_of
@@ -170,5 +166,5 @@ def back_translate(*, making: Making, sample: bool = options.SAMPLE, drawing: op
     search = making.search.given()
     if sampling := drawing.sampling(sample=sample, why=options.NEEDS_SAMPLE, seed=SEED):
         search["sampling"] = sampling
-    folders, configs = making.models()
+    folders, configs = find_models(making.model)
     making.write(making.plain_text(configs[0]), "source", search, folders, configs[0])

@@ -154,8 +154,7 @@ class Job:
     @cached_property
     def models(self) -> tuple[list[str], list[RunConfig]]:
         """The folders of the models, and their configurations."""
-        source, target, pivot = self.source_lang, self.target_lang, not self.no_pivot
-        return find_models(self.model, source=source, target=target, translates=True, pivot=pivot, bundled=True)
+        return find_models(self.model, bundled=True)
 
     @property
     def direction(self) -> Direction:

@@ -16,12 +16,11 @@ from limelight.cli.arguments import option
 from limelight.cli.outcome import note
 from limelight.errors import UserError
 from limelight.storage.layout import DEFAULT, bundled_models
-from limelight.text.languages import language_name
 
 if TYPE_CHECKING:
     import torch
 
-    from limelight.config import Direction, RunConfig
+    from limelight.config import RunConfig
     from limelight.pipelines.translator import Translator
 
 
@@ -105,10 +104,6 @@ def lasting() -> Iterator[None]:
 def find_models(
     folders: list[str] | None,
     *,
-    source: str = "",
-    target: str = "",
-    translates: bool = False,
-    pivot: bool = False,
     bundled: bool = False,
     only_one: str = "",
     pairs: bool = False,
@@ -118,16 +113,14 @@ def find_models(
     If none is named and `bundled` is set, the bundled model is used and reported. `only_one` says why there may be only
     one model; with `pairs` it must be a model that translates.
 
-    Raises `UserError` if no model is named or bundled, if a folder has no model, or, with `translates`, if the model
-    does not translate from `source` to `target`, with `pivot` also through another language, or its direction is
-    ambiguous.
+    Raises `UserError` if no model is named or bundled, and if a folder has no model.
     """
     if not folders and bundled and DEFAULT in bundled_models():
         note(f"no --model is given: {DEFAULT}, which comes with limelight")
         folders = [DEFAULT]
     if not folders or "" in folders:
         raise UserError("missing model: give --model RUN, the folder that `limelight train --out RUN` wrote")
-    from limelight.config import directions_of, find_pivots, legs_of, load_config
+    from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
     configs = [load_config(find_model(folder) / CONFIG) for folder in folders]
@@ -135,36 +128,7 @@ def find_models(
         raise UserError(f"{len(folders)} models: {only_one}; give --model once")
     if pairs and "pairs" not in configs[0].model.learns_from:
         raise UserError(f"{folders[0]}: this model does not translate; name one that does")
-    for folder, config in zip(folders, configs, strict=True) if translates else ():
-        try:
-            direction = _require_direction(folder, config, (source, target), pivot=pivot, detects=len(folders) == 1)
-        except UserError as error:
-            raise UserError(f"{folder}: {error}") from None
-        if direction and folder == folders[0]:
-            first, *others = legs_of(direction, find_pivots(directions_of(config.data)))
-            if others:
-                between = language_name(first.target)
-                note(f"this model translates {direction} through {between}; --no-pivot refuses that")
     return folders, configs
-
-
-def _require_direction(
-    folder: str, config: RunConfig, languages: tuple[str, str], *, pivot: bool, detects: bool
-) -> Direction | None:
-    """The direction of a model from and to these languages; None if a detector chooses it for each text.
-
-    Raises `UserError` if a model has no such direction, or several without a detector for their source languages.
-    """
-    from limelight.config import directions_of, find_direction, find_pivots, fitting_directions
-    from limelight.storage.layout import DETECTOR, find_model
-
-    directions = directions_of(config.data)
-    source, target = languages
-    pivots = find_pivots(directions) if pivot and target else {}
-    sources = {direction.source for direction in fitting_directions((*directions, *pivots), source, target)}
-    if detects and not source and len(sources) > 1 and (find_model(folder) / DETECTOR).exists():
-        return None
-    return find_direction(directions, source, target, pivots)
 
 
 def made_with(

@@ -157,6 +157,7 @@ def translate_documents(job: Job, path: Path) -> None:
         set_options["protect"] = True  # also with a model that was not trained with placeholders
     direction = job.source_lang, job.target_lang
     made_of, translator = job.made_of(job.machine.device), job.translator()
+    translator.options(**set_options)  # an error of them is not one of a single file
 
     def translate(texts: Sequence[Text], source: str) -> Sequence[Translation]:
         options = translator.options(**{**set_options, "source_lang": source or job.source_lang})
