@@ -1,17 +1,20 @@
 """Signs: what the vocabulary lacks is carried; symbols are compared in every script alike."""
 
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.text.kept_signs import SIGNS, changed_signs
-from limelight.text.protectors import find_spans, signs, unheld
+from limelight.text.kept_signs import SIGNS, changed_signs, find_signs, find_unheld
+from limelight.text.protectors import find_spans
 
 HELD = {*SIGNS, *"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ "}
 
 
 def carried(text: str, languages: tuple[str, str] = ("en", "de")) -> list[str]:
-    return [text[each.begin : each.end] for each in find_spans(text, [signs, unheld(HELD.__contains__, languages)])]
+    unheld = partial(find_unheld, is_held=HELD.__contains__, languages=languages)
+    return [text[each.begin : each.end] for each in find_spans(text, [find_signs, unheld])]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +38,7 @@ def test_what_is_carried(text: str, expected: list[str]) -> None:
     ("text", "language"), [("Es dzīvoju Rīgā", "lv"), ("Mən evə", "az"), ("dŵr", "cy"), ("İyi İstanbul", "tr")]
 )
 def test_letters_of_a_language_are_not_carried(text: str, language: str) -> None:
-    assert find_spans(text, [unheld(str.isprintable, (language, "en"))]) == []
+    assert list(find_unheld(text, str.isprintable, (language, "en"))) == []
 
 
 LETTERS = "天気今日猫ねこ이다क्याहाँهلنعمฉัน"
@@ -46,7 +49,7 @@ PUNCTUATION = "。、，！？；：「」『』（）【】《》〈〉…—�
 def test_punctuation_of_other_scripts_is_left_to_the_model(text: str) -> None:
     """Also where a vocabulary lacks it: models whose languages have other scripts got stray signs."""
     held = {*LETTERS}
-    assert find_spans(text, [unheld(held.__contains__, ("zh", "en"))]) == []
+    assert list(find_unheld(text, held.__contains__, ("zh", "en"))) == []
     assert changed_signs(text, "a translation, with its own signs.") == ()
 
 

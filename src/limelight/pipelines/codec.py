@@ -32,10 +32,10 @@ from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased
 from limelight.text.detection import LanguageDetector
 from limelight.text.judge import IN_TARGET_LANGUAGE, foreign_language
-from limelight.text.kept_signs import INVISIBLE
+from limelight.text.kept_signs import INVISIBLE, find_unheld
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, Protector, without_marks
-from limelight.text.protectors import numbers, unheld
+from limelight.text.numbers import carried_numbers
 from limelight.text.sentences import MAX_TOKENS, NO_BREAK
 from limelight.tokens import FORMALITY_TAGS, UNKNOWN, TaggedTokenizer, Tokenizers, side_constraint_tag, tagged
 from limelight.tokens.marked import decode_marked, encode_marked, knows_marks
@@ -353,7 +353,8 @@ class Codec:
         """The protectors of numbers, in the notation of the target language, and of signs and words that the
         vocabulary lacks."""
         languages = names_of(direction)
-        return numbers(*languages), unheld(self.is_held, languages)
+        unheld = partial(find_unheld, is_held=self.is_held, languages=languages)
+        return partial(carried_numbers, languages=languages), unheld
 
     def unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""

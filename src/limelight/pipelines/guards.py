@@ -27,16 +27,16 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from limelight.decoding.request import Request, SearchSettings
 from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.job import Steps
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
-from limelight.text.kept_signs import changed_signs
+from limelight.text.kept_signs import changed_signs, find_signs
 from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks, mark_number
-from limelight.text.numbers import SPACES, compare_numbers
-from limelight.text.protectors import numbers, signs
+from limelight.text.numbers import SPACES, carried_numbers, compare_numbers
 from limelight.text.spans import Span, protect_within, restore
 
 SEVERITY = {
@@ -167,7 +167,8 @@ def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tup
     may_mark = codec.knows_placeholders and not part.prefix and (part.marked or not has_marks(part.text))
     if CARRIED.intersection(best.warnings) and may_mark:
         with suppress(ValueError):  # more spans than placeholders
-            text, spans = protect_within(part.text, [numbers(*names_of(part.direction), every=True), signs])
+            numbers = partial(carried_numbers, languages=names_of(part.direction), every=True)
+            text, spans = protect_within(part.text, [numbers, find_signs])
             marked = part._replace(text=text, marked=True)
             return codec.encode(marked, settings, request.phrases), spans
     return part._replace(request=replace(request, settings=settings)), ()

@@ -15,7 +15,7 @@ from unicodedata import category, normalize
 
 from limelight.text.judge import alphabet_of
 from limelight.text.languages import script_of
-from limelight.text.marking import MARK
+from limelight.text.marking import MARK, Found
 from limelight.text.words import EXTENDING, UNSPACED
 
 ASCII = "".join(map(chr, range(0x21, 0x7F)))
@@ -43,7 +43,7 @@ _TOKEN = re.compile(r"(?!^(?:[*+•‣◦]|#{1,6})\s)(?<!\S)\S+", re.MULTILINE)
 """What is between spaces, but no mark of a list or heading."""
 
 
-def find_signs(text: str) -> Iterator[tuple[int, int]]:
+def find_signs(text: str) -> Iterator[Found]:
     """Signs between spaces, without punctuation around them: an arrow, `&`, an emoji."""
     for match in _TOKEN.finditer(text):
         token = match[0].strip(_ENDS)
@@ -51,13 +51,13 @@ def find_signs(text: str) -> Iterator[tuple[int, int]]:
             category(character)[0] in "SP" and not _is_punctuation(character) for character in token
         ):
             begin = text.index(token, match.start())
-            yield begin, begin + len(token)
+            yield Found(begin, begin + len(token))
 
 
-def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> list[tuple[int, int]]:
+def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> Iterator[Found]:
     """The parts of a text that a translation cannot write: symbols that the vocabulary does not hold, with the marks
     that follow them, and words with a letter that it does not hold or that neither language has. Adjacent ones are one
-    part.
+    part. Signs beyond ASCII between spaces are parts, too: they are rare in training text.
 
     Latin letters of the language of the text are in no part: a model has learned their bytes. Punctuation differs
     between scripts, and is left to the model. In scripts without spaces between words only the letters are parts.
@@ -66,13 +66,16 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
         is_held: whether the vocabulary has tokens for a character.
         languages: the codes of the languages of the text and of its translation; empty if unknown.
     """
-    spans = list[tuple[int, int]]()
-    for match in () if text.isascii() else _UNIT.finditer(text):
+    if text.isascii():
+        return
+    yield from (sign for sign in find_signs(text) if not text[sign.begin : sign.end].isascii())
+    spans = list[Found]()
+    for match in _UNIT.finditer(text):
         if any(_is_unheld(character, is_held, languages) for character in normalize("NFC", match[0])):
-            adjoins = spans and not text[spans[-1][1] : match.start()].strip(" ")
-            begin = spans.pop()[0] if adjoins else match.start()
-            spans.append((begin, match.end()))
-    return spans
+            adjoins = spans and not text[spans[-1].end : match.start()].strip(" ")
+            begin = spans.pop().begin if adjoins else match.start()
+            spans.append(Found(begin, match.end()))
+    yield from spans
 
 
 def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:

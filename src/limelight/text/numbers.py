@@ -15,7 +15,7 @@ from typing import NamedTuple
 from unicodedata import numeric
 
 from limelight.text.languages import normal_code, scripts_of
-from limelight.text.marking import has_marks
+from limelight.text.marking import Found, has_marks
 from limelight.text.words import UNSPACED, read_table
 
 Reading = Fraction | tuple[int, ...] | str
@@ -216,11 +216,11 @@ def _scaled(after: str) -> Fraction:
     return value
 
 
-def carried_numbers(text: str, source: str, target: str, *, every: bool = False) -> Iterator[tuple[int, int, str]]:
-    """Begin and end of the numbers that become placeholders, and what the translation has instead: those with
-    separators, or every number. A number with letters at its end, such as an ordinal, is left to the model, and so is a
-    code with letters at first: it may be part of a compound; so is a unit where the target language has another
-    script."""
+def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = False) -> Iterator[Found]:
+    """The numbers that become placeholders, with what the translation has instead: those with separators, or every
+    number. A number with letters at its end, such as an ordinal, is left to the model, and so is a code with letters at
+    first: it may be part of a compound; so is a unit where the target language has another script."""
+    source, target = languages
     scripts = scripts_of(normal_code(target))
     for number in find_numbers(text, source):
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
@@ -233,7 +233,7 @@ def carried_numbers(text: str, source: str, target: str, *, every: bool = False)
             has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
             is_unknown = bool(has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
         if (is_fixed or every) and not is_unknown:
-            yield number.begin, number.end, new
+            yield Found(number.begin, number.end, text=new)
 
 
 def localized(number: Number, source: str, target: str) -> str:

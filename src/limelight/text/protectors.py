@@ -12,9 +12,7 @@ from typing import Any, cast, get_args
 
 from limelight.errors import UserError
 from limelight.text.checks import ADDRESS
-from limelight.text.kept_signs import find_signs, find_unheld
 from limelight.text.marking import CODES, MARK, Found, Protector, Role, mark_number
-from limelight.text.numbers import carried_numbers
 
 SECTION = "{"
 """Begins the name of a span that opens or closes a section: `{{#if x}}`, `[b]`."""
@@ -308,32 +306,6 @@ def codes(kinds: Sequence[tuple[Role, str]]) -> Protector:
             number = mark_number(match[0])
             if number < len(kinds):
                 yield Found(*match.span(), *kinds[number])
-
-    return find
-
-
-def numbers(source: str, target: str, *, every: bool = False) -> Protector:
-    """A protector for the numbers of a text, in the notation of the target language (`carried_numbers`)."""
-
-    def find(text: str) -> Iterator[Found]:
-        carried = carried_numbers(text, source, target, every=every)
-        return (Found(begin, end, text=new) for begin, end, new in carried)
-
-    return find
-
-
-def signs(text: str) -> Iterator[Found]:
-    """A protector: signs between spaces."""
-    return (Found(*span) for span in find_signs(text))
-
-
-def unheld(is_held: Callable[[str], bool], languages: tuple[str, str]) -> Protector:
-    """A protector for what the vocabulary or both languages lack, and for signs beyond ASCII between spaces, which are
-    rare in training text."""
-
-    def find(text: str) -> Iterator[Found]:
-        signs = (span for span in find_signs(text) if not text[slice(*span)].isascii())
-        return (Found(*span) for span in (*signs, *find_unheld(text, is_held, languages)))
 
     return find
 
