@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from limelight.formats.html import scan_tags
 from limelight.formats.segments import Segment, Variant
 from limelight.formats.unit import Options, Parts, Splice, Unit, has_words, make_unit, with_codes, with_splices
 from limelight.formats.xml import (
@@ -180,22 +181,15 @@ def _unit(text: str, sides: _Sides) -> Iterator[Unit]:
         yield unit
 
 
-def _tag(text: str, element: Element) -> str:
-    """The first tag of an element, without its end."""
-    return text[element.begin : element.content].rstrip("/>").rstrip()
-
-
 def _with_states(text: str, element: Element, states: str) -> str:
     """The first tag of an element with other states."""
-    return f"{_STATE.sub('', _tag(text, element))}{states}>"
+    return f"{_STATE.sub('', text[element.begin : element.content]).rstrip('/>').rstrip()}{states}>"
 
 
 def _with_attribute(text: str, element: Element, name: str, value: str) -> Splice:
     """A splice that sets an attribute, or adds it after the others."""
-    tag = _tag(text, element)
-    match = re.search(rf"\s{name}\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    if match:
-        begin, end = match.span(match.lastindex or 0)
-        return Splice(element.begin + begin, element.begin + end, value)
-    position = element.begin + len(tag)
+    tag = next(scan_tags(text, element.begin, html=False))
+    if attribute := tag.find(name):
+        return Splice(*attribute[1:], value)
+    position = tag.attributes_begin + len(tag.attributes.rstrip())
     return Splice(position, position, f' {name}="{value}"')
