@@ -83,7 +83,10 @@ def read_pairs(
         names = " + ".join(map(str, paths))
         raise UserError(f"{names}: only one file of {', '.join(FURTHER_COLUMNS)} has columns to choose")
     if len(paths) == 2:
-        return without_bad(_two_files(*paths), on_bad_line, on_unused)
+        for path in paths:
+            if (kind := kind_of(path)) in BOTH_SIDES and kind == text_suffix(path):
+                raise UserError(f"{path}: a {kind} file holds both sides: give it alone, not as one of two files")
+        return without_bad(scan_moses(*paths), on_bad_line, on_unused)
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(paths) != 1:
         count = counted(len(paths), "file")
@@ -95,7 +98,7 @@ def read_pairs(
             f"{path}: one file must hold both sides and be {kinds} (or that with {', '.join(COMPRESSIONS)}), "
             f"not {text_suffix(path) or 'without a suffix'}; give two files to read them line by line"
         )
-    segments = _READERS[kind](path, **({"sides": columns} if kind in FURTHER_COLUMNS else {}))
+    segments = _READERS[kind](path, sides=columns) if columns else _READERS[kind](path)
     languages = () if columns else (source, target)
     return without_bad(pairs_of(segments, str(path), *languages), on_bad_line, on_unused)
 
@@ -106,11 +109,3 @@ def names_languages(files: Sequence[str | Path]) -> bool:
     kind = kind_of(files[0], alone=True) if len(files) == 1 else ""
     items = _READERS[kind](files[0]) if kind in _READERS else ()
     return any(isinstance(item, Segment) for item in islice(items, HEAD_LINES))
-
-
-def _two_files(source: Path, target: Path) -> Iterator[Pair | BadLine]:
-    for file in (source, target):
-        kind = kind_of(file)
-        if kind in BOTH_SIDES and kind == text_suffix(file):
-            raise UserError(f"{file}: a {kind} file holds both sides: give it alone, not as one of two files")
-    return scan_moses(source, target)
