@@ -184,13 +184,6 @@ def find_used(target: str, text: str) -> list[str]:
     return used
 
 
-def forms_of(target: str, language: str) -> list[str]:
-    """Possible forms of a target term: as in the glossary, and with endings of the language. Some of the results are
-    not words; the model's probabilities decide among them."""
-    forms, endings = target.split("|"), Endings(language)
-    return list(dict.fromkeys([*forms, *(inflected for form in forms for inflected in endings.forms(form))]))
-
-
 def find_terms(text: str, glossary: Glossary | None) -> tuple[Match, ...]:
     """The terms in a marked text that do not contain a placeholder."""
     matches = glossary.find(text) if glossary is not None else []
@@ -236,10 +229,14 @@ def without_added_sentences(translation: str, source: str, direction: tuple[str,
 
 
 def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[tuple[str, ...]]:
-    """The target forms of each term; first the one that the translation already has, if any."""
-    text = without_marks(translation)
-    targets = dict.fromkeys(match.term.target for match in terms)
-    return [tuple(dict.fromkeys([*find_used(form, text)[:1], *forms_of(form, language)])) for form in targets]
+    """The possible forms of each target: first the one that the translation already has, if any, then those of the
+    glossary, and with endings of the language. Some of them are not words; the model's probabilities decide."""
+    text, endings, phrases = without_marks(translation), Endings(language), list[tuple[str, ...]]()
+    for target in dict.fromkeys(match.term.target for match in terms):
+        forms = target.split("|")
+        inflected = (other for form in forms for other in endings.forms(form))
+        phrases.append(tuple(dict.fromkeys([*find_used(target, text)[:1], *forms, *inflected])))
+    return phrases
 
 
 def _is_form(word: str, other: str) -> bool:
