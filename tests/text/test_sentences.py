@@ -45,6 +45,7 @@ def test_nothing_is_lost(text: str, language: str) -> None:
         ("- bread\n- milk\n", "en", ["bread", "milk"]),
         ("1. Open it.\n2) Close it.", "en", ["Open it.", "Close it."]),
         ("Am 3. Mai kam er. Er blieb.", "de-AT", ["Am 3. Mai kam er.", "Er blieb."]),
+        ("Am 3. Mai kam er. Er blieb.", "deu_Latn", ["Am 3. Mai kam er.", "Er blieb."]),
         ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
         ("Im 19. Jahrhundert war hier Wald. Er ist fort.", "de", ["Im 19. Jahrhundert war hier Wald.", "Er ist fort."]),
         ("Im XIX. und im 20. Jahrhundert.", "de", ["Im XIX. und im 20. Jahrhundert."]),

@@ -15,6 +15,7 @@ from functools import cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
+from limelight.text.languages import normal_code
 from limelight.text.words import EXTENDING, SOLID, UNSPACED, read_table
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
@@ -56,7 +57,7 @@ def split_sentences(text: str, language: str = "en") -> Sentences:
 
     A text without words has no sentences, and one gap.
     """
-    code = re.split(r"[-_]", language, maxsplit=1)[0].lower() or "en"  # sentencex has rules for base languages
+    code = normal_code(language) or "en"  # sentencex has rules for base languages
     texts, gaps, position = list[str](), list[str](), 0
     for line in _LINE.finditer(text):
         mark = _LIST_MARK.match(line[0])
