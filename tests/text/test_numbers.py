@@ -90,8 +90,7 @@ OTHER = [
     ("-5 °C", "5 °C", "en", "de"),
     ("at 7:05 pm", "um 7:05 Uhr", "en", "de"),
     ("at 7:05 pm", "um 7:05 pm", "en", "de"),
-    ("on May 3, 1987", "am 3. Juni 1987", "en", "de"),
-    ("on May 3, 1987", "am Mai 3, 1987", "en", "de"),
+    ("on May 3, 1987", "am 4. Mai 1987", "en", "de"),
     ("at 19:30", "à 19 30", "en", "fr"),
     ("3 dogs", "4 Hunde", "en", "de"),
     ("version 3.12", "Version 3.21", "en", "de"),
@@ -114,7 +113,7 @@ def test_only_numbers_with_separators_are_carried_at_first() -> None:
     found = [text for *_, text in carried_numbers(text, ("en", "de"))]
     assert found == ["1.299,50\u00a0$", "10,5 kg", "1.2.3", "½", "-5 °C"]
     every = [text for *_, text in carried_numbers(text, ("en", "de"), every=True)]
-    assert every == ["2024", "1.299,50\u00a0$", "3", "10,5 kg", "A4", "1.2.3", "19:05", "3. Mai 2024", "½", "-5 °C"]
+    assert every == ["2024", "1.299,50\u00a0$", "3", "10,5 kg", "A4", "1.2.3", "19:05", "3", "2024", "½", "-5 °C"]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +123,7 @@ def test_only_numbers_with_separators_are_carried_at_first() -> None:
         ("2 500,5", "fr", "en", ["2,500.5"]),
         ("1 250 000,50 €", "de", "en", ["€1,250,000.50"]),
         ("at 5:30 pm", "en", "zh", ["17:30"]),
-        ("May 3, 2024", "en", "zh", []),  # whose months are not known
+        ("May 3, 2024", "en", "zh", ["3", "2024"]),
         ("2.5 kg, 2.5", "en", "ru", ["2,5"]),  # the model writes a unit in another script
         ("٣٫٥", "ar", "en", ["3.5"]),
         ("۱۴۰۲/۰۵/۱۲", "fa", "en", ["1402/05/12"]),
@@ -168,13 +167,6 @@ def test_digits_in_groups_take_linear_time(text: str) -> None:
 def test_numbers_beside_letters_and_signs(source: str, target: str, languages: tuple[str, str]) -> None:
     carried = carried_numbers(source, languages)
     assert replaced(source, ((begin, end, text) for begin, end, *_, text in carried)) == target
-
-
-def test_the_name_of_a_month_may_have_letters_of_another_case() -> None:
-    readings = [
-        [each.readings for each in find_numbers(f"It was on 3 {month} 2020.", "en")] for month in ("APRİL", "APRIL")
-    ]
-    assert readings[0] == readings[1] != []
 
 
 def test_a_number_of_thousands_of_digits_is_compared_as_text() -> None:

@@ -3,20 +3,20 @@
 "1,299" is 1299 in English and 1.299 in German. A model easily loses a separator or the unit behind it, so a number with
 one is a placeholder in its input (`carried_numbers`) and is written in the notation of the target language. Numbers
 that the model writes itself are compared (`compare_numbers`): a number of the source needs one of the same value in the
-translation. A small number may be a word there. Nothing here depends on a language but the separators and the names of
-months, facts of the Unicode CLDR.
+translation. A small number may be a word there. Nothing here depends on a language but the separators, facts of the
+Unicode CLDR.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import numeric
 
 from limelight.text.languages import normal_code, scripts_of
 from limelight.text.marking import Found, has_marks
-from limelight.text.words import UNSPACED, read_table
+from limelight.text.words import UNSPACED
 
 Reading = Fraction | tuple[int, ...] | str
 """What a number may mean: a value, the parts of a time or date, or the text itself for a code."""
@@ -88,7 +88,7 @@ class Number(NamedTuple):
     end: int
     text: str
     kind: str
-    """`plain`, `time`, `date`, `named date` (with the name of a month) or `code`."""
+    """`plain`, `time`, `date` or `code`."""
     readings: frozenset[Reading]
     """What it may mean: two numbers are equal if they have a reading in common."""
 
@@ -100,64 +100,17 @@ class Changes(NamedTuple):
     added: tuple[str, ...]
 
 
-class Dates(NamedTuple):
-    """How a language writes dates with the name of a month."""
-
-    months: tuple[str, ...]
-    written: str
-    expressions: tuple[re.Pattern[str], ...]
-
-    def month(self, name: str) -> int:
-        """The number of a month."""
-        return next(number for number, month in enumerate(self.months, 1) if re.fullmatch(month, name, re.IGNORECASE))
-
-
-@cache
-def _dates() -> dict[str, Dates]:
-    """The dates of each language in `data/dates.txt`: its code, its forms, of which the first one is written, and the
-    months."""
-    of_language = dict[str, Dates]()
-    for code, values in read_table("dates.txt"):
-        forms, months = values.strip().split(": ")
-        names, several = tuple(months.split()), forms.split("|")
-        of_language[code] = Dates(names, several[0], tuple(_expression(form, names) for form in several))
-    return of_language
-
-
-def _expression(form: str, months: Sequence[str]) -> re.Pattern[str]:
-    """A form of dates as an expression. The part in brackets may be missing; a day may have an ending, as 3rd."""
-    fields = {
-        "day": r"(?<![\w.,:-])(?P<day>\d{1,2})(?:[^\W\d_]{2,3}(?!\w))?(?!\d|[:.,]\d)",
-        "month": rf"(?P<month>(?i:{'|'.join(months)}))(?!\w)",
-        "year": r"(?P<year>\d{4})(?!\w|[.,]\d)",
-    }
-    expression = form.replace("[", "(?:").replace("]", ")?").replace(".", r"\.").replace(" ", rf"[{SPACES}]")
-    for name, field in fields.items():
-        expression = expression.replace(f"{{{name}}}", field)
-    return re.compile(expression)
-
-
 @lru_cache(maxsize=16)
 def find_numbers(text: str, language: str) -> tuple[Number, ...]:
-    """The numbers of a text in order, as its language means them. The first to begin takes precedence, then the
-    longest: a date with the name of a month before its day."""
+    """The numbers of a text in order, as its language means them."""
     if not _MAY_BE_NUMBER.search(text):
         return ()
     code, numbers = normal_code(language), list[Number]()
-    read = (_read(text, match, code) for match in _NUMBER.finditer(text))
-    for number in sorted([*_named_dates(text, code), *read], key=lambda number: (number.begin, -number.end)):
-        if not numbers or number.begin >= numbers[-1].end:
+    for match in _NUMBER.finditer(text):
+        number = _read(text, match, code)
+        if not numbers or number.begin >= numbers[-1].end:  # not within the `pm` of the one before
             numbers.append(number)
     return tuple(numbers)
-
-
-def _named_dates(text: str, language: str) -> Iterator[Number]:
-    """The dates with the name of a month."""
-    if (dates := _dates().get(language)) is None:
-        return
-    for match in (match for form in dates.expressions for match in form.finditer(text)):
-        parts = [int(match["day"]), dates.month(match["month"]), *([int(match["year"])] if match["year"] else [])]
-        yield Number(*match.span(), match[0], "named date", frozenset([tuple(sorted(parts))]))
 
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
@@ -227,11 +180,9 @@ def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = Fals
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after, new = text[number.end : number.end + 1], localized(number, source, target)
         new = re.sub(r"\d", lambda digit: str(int(digit[0])), new)
-        is_unknown = number.kind == "named date" and normal_code(target) not in _dates()
-        if number.kind == "plain":
-            # A unit in another script, and what is written without a space, are the model's.
-            has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
-            is_unknown = bool(has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
+        # A unit in another script, and what is written without a space, are the model's.
+        has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
+        is_unknown = number.kind == "plain" and (has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
         if (is_fixed or every) and not is_unknown:
             yield Found(number.begin, number.end, text=new)
 
@@ -242,8 +193,6 @@ def localized(number: Number, source: str, target: str) -> str:
     if number.kind == "time" and re.search(f"[{LETTERS}]", number.text) and new is not None:
         hour, minute = next(reading for reading in number.readings if isinstance(reading, tuple))
         return f"{hour}:{minute:02}"
-    if number.kind == "named date":
-        return _date_in(number.text, *(_dates().get(normal_code(language)) for language in (source, target)))
     parts = _PARTS.fullmatch(number.text)
     is_value = number.kind == "plain" and len(number.text) <= MAX_DIGITS
     if not is_value or parts is None or old is None or new is None or _value(parts["digits"], old) is None:
@@ -265,15 +214,6 @@ def localized(number: Number, source: str, target: str) -> str:
     return f"{sign}{currency}{digits}{unit}" if new.currency_first or unit else f"{sign}{digits}\u00a0{currency}{unit}"
 
 
-def _date_in(date: str, old: Dates | None, new: Dates | None) -> str:
-    """A date with the name of a month in another language."""
-    if old is None or new is None:
-        return date
-    match = next(filter(None, (form.fullmatch(date) for form in old.expressions)))
-    form = re.sub(r"[\[\]]", "", new.written) if match["year"] else new.written.partition("[")[0]
-    return form.format(day=match["day"], month=new.months[old.month(match["month"]) - 1], year=match["year"])
-
-
 def compare_numbers(source: str, output: str, languages: tuple[str, str]) -> Changes:
     """The numbers that an output lost and added, by value and as often as they occur.
 
@@ -289,15 +229,14 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str]) -> Cha
             left.append(number)
         else:
             theirs.remove(same)
-    may_be_word = normal_code(languages[1]) not in _dates()
-    left = [number for number in left if not _composed(number, theirs, output, may_be_word)]
-    theirs = [number for number in theirs if not _composed(number, left, source, True)]
+    left = [number for number in left if not _composed(number, theirs, output)]
+    theirs = [number for number in theirs if not _composed(number, left, source)]
     lost = [number.text for number in left if theirs or not _is_small(number)]
     added = [number.text for number in theirs if (ours or has_marks(source)) and (left or not _is_small(number))]
     return Changes(tuple(lost), tuple(added))
 
 
-def _composed(number: Number, others: list[Number], text: str, may_be_word: bool) -> bool:
+def _composed(number: Number, others: list[Number], text: str) -> bool:
     """Whether the parts of a number are numbers of the other text, which are removed from `others`. A part of a date
     may be a word there. The parts of a time have words between them: 7 h 30."""
     parts = next((reading for reading in number.readings if isinstance(reading, tuple)), _parts(number.text))
@@ -305,8 +244,7 @@ def _composed(number: Number, others: list[Number], text: str, may_be_word: bool
     for part in parts:
         same = (other for other in others if _parts(other.text) == (part,) and other not in taken)
         taken += [counterpart for counterpart in [next(same, None)] if counterpart]
-    is_open = number.kind == "date" or (number.kind == "named date" and (may_be_word or len(parts) < 3))
-    if len(parts) < 2 or len(taken) < len(parts) - is_open:
+    if len(parts) < 2 or len(taken) < len(parts) - (number.kind == "date"):
         return False
     if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):
         return False
