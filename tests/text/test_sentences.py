@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from limelight.text import sentences
-from limelight.text.sentences import Sentences, split_sentences, with_no_breaks
+from limelight.text.sentences import Sentences, split_sentences
 
 PARTS = [
     "Hello there.",
@@ -109,21 +109,6 @@ def test_sentences_are_joined_as_the_script_of_the_translation_wants() -> None:
     assert [each.join(each.texts) for each in parts] == [chinese, english]
     assert split_sentences("他说：“你好。”她走了。", "zh").join(['"Hello."', "She left."]) == '"Hello." She left.'
     assert split_sentences("你好!再见!", "zh").join(["Hi!", "Bye!"]) == "Hi! Bye!"
-
-
-def test_no_break_spaces_come_back_between_the_same_words() -> None:
-    source = "10\u00a0km to C:\\a\u00a0\\data, or 20\u202f%"
-    assert (
-        with_no_breaks(source, "C:\\a \\data, 10 km, 20 %, 210 km")
-        == "C:\\a\u00a0\\data, 10\u00a0km, 20\u202f%, 210 km"
-    )
-    assert with_no_breaks("10\u00a0km, (5\u00a0kg)", "10 km. 5 kg!") == "10\u00a0km. 5\u00a0kg!"
-
-
-@pytest.mark.parametrize("source", ["a" * 200_000, "".join(f"{number}\u00a0km, " for number in range(100_000))])
-def test_no_break_spaces_of_a_long_text_take_linear_time(source: str) -> None:
-    """It would be minutes in quadratic time."""
-    assert with_no_breaks(source, source.replace("\u00a0", " ")) == source
 
 
 def test_abbreviations_at_the_beginning_are_no_list_marks() -> None:

@@ -26,7 +26,7 @@ from limelight.text.marking import (
     without_marks,
 )
 from limelight.text.protectors import MESSAGE, find_spans
-from limelight.text.sentences import Fits, Sentences, split_sentences, with_no_breaks, with_short
+from limelight.text.sentences import Fits, Sentences, split_sentences, with_short
 from limelight.text.spans import VALUE, Span, protect, restore
 from limelight.text.words import replaced
 
@@ -80,7 +80,7 @@ class Plan(NamedTuple):
         `sentences`; None leaves the sentence unchanged."""
         sentences, is_message = list[str](), any(MESSAGE.match(span.text) for span in self.spans or ())
         for source, translated in zip(self.marked, texts, strict=True):
-            text = source.text if translated is None else with_no_breaks(source.text, translated)
+            text = source.text if translated is None else translated
             if is_message and translated is not None:
                 text = _QUOTING.sub("''", text)
             if not self.is_plain:

@@ -122,20 +122,6 @@ def _segmented(text: str, language: str) -> list[str]:
 
 NO_BREAK = re.compile(r"(?<=[^\s(\u2018\u201c\u2039\u00ab])[\u00a0\u202f\u2007](?=\w)")
 """A no-break space before a word, which is a space for a model."""
-_WORDS = re.compile(r"(?<!\S)(\S++)([ \u00a0\u202f\u2007])(?=(\S++))")
-"""Two words with a space between them; the second one may be the first one of the next match."""
-_PUNCTUATION = ".,;:!?…()[]\"'“”„‘’«»"
-
-
-def with_no_breaks(source: str, output: str) -> str:
-    """A translation with the no-break spaces of its source between the same words."""
-
-    def words(match: re.Match[str]) -> tuple[str, str]:
-        return match[1].strip(_PUNCTUATION), match[3].strip(_PUNCTUATION)
-
-    spaces = {words(match): match[2] for match in _WORDS.finditer(source) if match[2] != " "}
-    return _WORDS.sub(lambda match: match[1] + spaces.get(words(match), match[2]), output) if spaces else output
-
 
 Fits = Callable[[str], bool]
 """Whether a text is short enough for a sentence."""
