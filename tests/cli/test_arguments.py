@@ -87,7 +87,7 @@ class Shared:
 
 
 def test_the_fields_of_a_record_are_options_in_its_place() -> None:
-    def command(*, first: int, shared: Shared) -> None:
+    def command(*, first: int = option("", "N", ...), shared: Shared) -> None:
         got.append((first, shared))
 
     got: list[object] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -58,49 +58,43 @@ def refuse(given: Mapping[str, Any], why: str) -> None:
 def with_records(command: Callable[..., None]) -> Callable[..., None]:
     """The command with the fields of each dataclass among its parameters as options, in the place of the parameter."""
     signature = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
-    records: dict[str, Any] = {}
-    for name, parameter in signature.parameters.items():
-        if is_dataclass(parameter.annotation):
-            records[name] = parameter.annotation
-            parameters += _options_of(parameter.annotation)
-        else:
-            parameters.append(_parameter(name, parameter.annotation, parameter.default))
+    kinds = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    defaults = {name: parameter.default for name, parameter in signature.parameters.items()}
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        command(
-            **{name: _made(records[name], given) if name in records else given[name] for name in signature.parameters}
-        )
+        command(**_arguments(kinds, given))
 
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=[*_options(kinds, defaults)])  # type: ignore[attr-defined]
     return run
 
 
-def _options_of(record: Any) -> Iterator[inspect.Parameter]:
-    hints = get_type_hints(record)
-    for field in fields(record):
-        kind, default = hints[field.name], field.default
+def _options(kinds: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[inspect.Parameter]:
+    """The options among parameters or fields with these types and defaults."""
+    for name, kind in kinds.items():
         if is_dataclass(kind):
-            yield from _options_of(kind)
-        elif bound := field.metadata.get("option"):
-            metavar = "N" if kind is int else "SECONDS"
-            default = option(bound.help, metavar, default, bound.flag, panel="Limits", min=bound.at_least)
-            yield _parameter(field.name, kind, default)
-        elif isinstance(default, ParameterInfo):
-            yield _parameter(field.name, kind, default)
+            yield from _options(get_type_hints(kind), {field.name: _default(field) for field in fields(kind)})
+        elif isinstance(default := defaults[name], ParameterInfo):
+            if isinstance(default, OptionInfo) and not default.param_decls:
+                default.param_decls = (f"--{name.replace('_', '-')}",)  # typer would add `--no-...` to a flag
+            yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
-    if isinstance(default, OptionInfo) and not default.param_decls:
-        default.param_decls = (f"--{name.replace('_', '-')}",)  # typer would add `--no-...` to a flag
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+def _default(field: Field[Any]) -> Any:
+    """The default of a field; for a bound of the service, an option with it."""
+    if not field.metadata:
+        return field.default
+    metavar = "N" if isinstance(field.default, int) else "SECONDS"
+    return option(metavar=metavar, default=field.default, panel="Limits", **field.metadata)
 
 
-def _made(record: Any, given: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(record)
-    plain = {field.name: given[field.name] for field in fields(record) if field.name in given}
-    return record(**plain, **{name: _made(kind, given) for name, kind in hints.items() if is_dataclass(kind)})
+def _arguments(kinds: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function or a dataclass with parameters of these types."""
+    return {
+        name: kind(**_arguments(get_type_hints(kind), given)) if is_dataclass(kind) else given[name]
+        for name, kind in kinds.items()
+        if is_dataclass(kind) or name in given
+    }
 
 
 def repeat_options(arguments: list[str], several: Collection[str]) -> list[str]:

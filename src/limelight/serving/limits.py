@@ -4,22 +4,15 @@ The bounds are declared once, here: `limelight serve` makes its options of them.
 """
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 MEBIBYTE = 1 << 20
 
 
-class Option(NamedTuple):
-    """An option of `limelight serve`."""
-
-    flag: str
-    help: str
-    at_least: float
-
-
 def _bound(default: float, flag: str, help: str, at_least: float = 1) -> Any:
-    """A field that an option sets: whole numbers where the default is one, else decimals."""
-    return field(default=default, metadata={"option": Option(flag, help, at_least)})
+    """A field that an option of `limelight serve` sets, with the arguments of the option: whole numbers where the
+    default is one, else decimals."""
+    return field(default=default, metadata={"names": flag, "help": help, "min": at_least})
 
 
 @dataclass(frozen=True, slots=True)
