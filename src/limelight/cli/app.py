@@ -7,7 +7,6 @@ wait for torch or pydantic.
 import sys
 from functools import cache, wraps
 from importlib import import_module
-from inspect import cleandoc
 from typing import Any, cast
 
 import typer
@@ -119,7 +118,7 @@ def parser_of(name: str) -> Any:
     import_module(f"limelight.cli.{COMMANDS[name][0]}")
     about = LOADED[name]
     run = with_records(about.run)
-    paragraphs = cleandoc(about.run.__doc__ or "").split("\n\n")
+    paragraphs = (about.run.__doc__ or "").split("\n\n")
     info = CommandInfo(
         name,
         cls=Command,

@@ -117,7 +117,6 @@ def attention(
         view.present(replace(seen, model=folders[0]), default, output)
     else:
         translator = open_translator(folders, machine)
-        translator.name = translator.name or folders[0]
         if output is not None and ending == ".html":
             from limelight.pipelines.explain import Question, explained_page
 
@@ -152,7 +151,7 @@ def align(
     source_lang: str = options.FROM,
     target_lang: str = options.TO,
     tokenize: bool = flag("Divide the texts into words and signs. Default: tokens are separated by spaces."),
-    as_json: bool = flag("Print one JSON object per line, with the words.", "--json"),
+    as_json: bool = options.AS_JSON_LINES,
     output: options.Files = options.OUTPUT,
     machine: Machine,
 ) -> None:

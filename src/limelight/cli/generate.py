@@ -35,7 +35,7 @@ def generate(
     max_tokens: int = option("Maximum number of tokens per text.", "N", 500, min=1),
     stop: options.Words = option("Stop before this text. Can be repeated.", "TEXT"),
     output: options.Files = options.OUTPUT,
-    as_json: bool = flag("Print one JSON object per line: text, prompt, tokens, ...", "--json"),
+    as_json: bool = options.AS_JSON_LINES,
     precision: options.Precision = options.PRECISION,
     greedy: bool = flag("Take the most probable token at every step instead of sampling.", panel=options.SAMPLING),
     drawing: options.Drawing,
@@ -130,7 +130,7 @@ def classify(
     file: Path | None = argument("Text, one sentence per line; also .gz, .xz, .zst. Default: standard input.", "FILE"),
     model: options.Words = options.OWN_MODEL,
     output: options.Files = options.OUTPUT,
-    as_json: bool = flag("Print a JSON object per line, with the probabilities of all labels.", "--json"),
+    as_json: bool = options.AS_JSON_LINES,
     batch_tokens: int = options.BATCH_TOKENS,
     machine: Machine,
 ) -> None:

@@ -27,7 +27,7 @@ FROM = option("Source language, for a model with several source languages.", "LA
 TO = option("Target language, for a model with several directions.", "LANG", "", "--to --target")
 OUTPUT = option("Output file. Default: standard output.", "FILE", names="--output -o")
 AS_JSON = flag("Print all results as one JSON object.", "--json")
-AS_JSON_LINES = flag("Print one JSON object per line, with text and scores.", "--json")
+AS_JSON_LINES = flag("Print one JSON object per line, with all results.", "--json")
 QUIET = flag("Show no progress.", "--quiet -q")
 PRECISION = option(
     "Precision of matrix products: int8 (fastest on a CPU), bf16, fp32, or auto: int8 if the run measured that it "

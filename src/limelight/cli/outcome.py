@@ -54,9 +54,8 @@ def exit_code(work: Callable[[], None]) -> int:
 
     Signals stop it immediately, unless the work handles them itself, as training does.
     """
-    stop = StopRequest()
     try:
-        with warnings.catch_warnings(), stop, stop.interruptible():
+        with warnings.catch_warnings(), StopRequest() as stop, stop.interruptible():
             warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))  # in a line
             work()
     except Stopped as stopped:
@@ -73,9 +72,6 @@ def exit_code(work: Callable[[], None]) -> int:
         file = f"{error.filename}: " if error.filename else "reading or writing failed: "
         return say(f"{file}{error.strerror or error}", 1)
     except Exception as error:
-        if stop.number:  # `Stopped` was raised in a library that makes another exception of it
-            ended = Stopped(stop.number)
-            return say(ended, ended.exit_code)
         if not is_out_of_memory(error):
             raise
         why = (str(error).strip() or type(error).__name__).splitlines()[0]

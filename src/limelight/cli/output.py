@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from io import BufferedIOBase
 from pathlib import Path
 from typing import TextIO, cast
@@ -123,26 +123,25 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
         raise UserError(f"{path}: is the input; give -o another name")
     is_device = path.exists() and not path.is_file()  # such as a pipe: written directly
     partial = path if is_device else path.with_name(path.name + PARTIAL)
-    with ExitStack() as leave:
-        try:
-            file = leave.enter_context(open(partial, "w", encoding="utf-8"))
-        except OSError as error:
-            raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
-        try:
-            yield _writer(file, str(path), flush=is_device)
-            with _named(file, str(path)):
-                file.flush()
-                if not is_device:
-                    os.fsync(file.fileno())
-                file.close()
-        except BaseException as error:
-            with suppress(OSError):
-                file.close()
-            if not is_device and partial.stat().st_size:
-                error.add_note(f"what was done until then is in {partial}")
-            elif not is_device:
-                partial.unlink()
-            raise
+    try:
+        file = open(partial, "w", encoding="utf-8")  # noqa: SIM115
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {cause(error).lower()}") from None
+    try:
+        yield _writer(file, str(path), flush=is_device)
+        with _named(file, str(path)):
+            file.flush()
+            if not is_device:
+                os.fsync(file.fileno())
+            file.close()
+    except BaseException as error:
+        with suppress(OSError):
+            file.close()
+        if not is_device and partial.stat().st_size:
+            error.add_note(f"what was done until then is in {partial}")
+        elif not is_device:
+            partial.unlink()
+        raise
     if not is_device:
         partial.replace(path)
         sync(path.parent)

@@ -65,7 +65,7 @@ def pair(
 def _translator(model: str | None, wanted: Direction, machine: Machine) -> Translate | None:
     """A function that translates sentences; None without a model. Raises `UserError` for a given model without the
     direction."""
-    from limelight.config import directions_of, fitting_directions
+    from limelight.config import directions_of, find_direction, fitting_directions
     from limelight.storage.layout import DEFAULT, bundled_models
 
     if model is None and DEFAULT not in bundled_models():
@@ -74,9 +74,7 @@ def _translator(model: str | None, wanted: Direction, machine: Machine) -> Trans
     directions = directions_of(configs[0].data)
     if not fitting_directions(directions, *wanted):
         if model is not None:
-            listed = ", ".join(map(str, directions))
-            remedy = "give the documents in its direction, another model, or --no-model"
-            raise UserError(f"{model}: translates {listed}, not {wanted}: {remedy}")
+            find_direction(directions, *wanted)  # raises
         note(f"no model is bundled for {wanted}: only lengths and words are compared (--model names one)")
         return None
     note(f"sentences are compared with translations {wanted.source} to {wanted.target} by {folders[0]}")
