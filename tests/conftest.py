@@ -153,7 +153,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
     for mark in item.iter_markers("needs"):
         for name in mark.args:
-            _, available, reason = cpu_capability(name)
+            available, reason = cpu_capability(name)
             if not available:
                 pytest.skip(f"needs {name}: {reason}")
 

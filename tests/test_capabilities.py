@@ -101,14 +101,16 @@ def test_a_gpu_answers_for_itself(large: None, monkeypatch: pytest.MonkeyPatch) 
         assert not multiplies_bf16(CUDA)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 1)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"GPU {index}")
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda index: (7 + index, 5))
-    monkeypatch.setattr(capabilities, "_cuda_bf16", lambda index: index == 1)
+    monkeypatch.setattr(
+        torch.cuda,
+        "get_device_capability",
+        lambda device: (8 if getattr(device, "index", device) in (1, None) else 7, 5),  # the current one is the second
+    )
     assert [multiplies_bf16(torch.device(name)) for name in ("cuda", "cuda:0", "cuda:1")] == [True, False, True]
-    assert [gpu.name for gpu in gpus()][:2] == ["cuda:0", "cuda:1"]
-    assert gpus()[0].reason == "GPU 0, compute capability 7.5, no bf16 products"
-    assert gpus()[1].reason == "GPU 1, compute capability 8.5, bf16 products"
+    assert list(gpus())[:2] == ["cuda:0", "cuda:1"]
+    assert gpus()["cuda:0"] == "GPU 0, compute capability 7.5, no bf16 products"
+    assert gpus()["cuda:1"] == "GPU 1, compute capability 8.5, bf16 products"
 
 
 def test_nobody_else_asks_the_processor() -> None:

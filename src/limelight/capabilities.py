@@ -28,6 +28,8 @@ LEVELS = ("baseline", "avx2", "avx512", "vnni", "bf16", "all")
 """Values of `LIMELIGHT_CAPABILITIES`; each includes those before it."""
 
 VARIABLE = "LIMELIGHT_CAPABILITIES"
+BF16_GPU = (8, 0)
+"""The compute capability from which CUDA GPUs multiply bf16; those of AMD that torch supports have more."""
 
 _NEEDS = {
     "neon": ("baseline", ("neon",)),
@@ -41,9 +43,8 @@ _NEEDS = {
 
 
 class Capability(NamedTuple):
-    """A capability of the machine, and why it is available or not."""
+    """Whether the machine has a capability, and why or why not."""
 
-    name: str
     available: bool
     reason: str
 
@@ -59,15 +60,15 @@ def cpu_capability(name: str) -> Capability:
     level, flags = _NEEDS[name]
     present = [flag for flag in flags if processor().get(flag)]
     if not present:
-        return Capability(name, False, f"the processor has no {' or '.join(flags)}")
+        return Capability(False, f"the processor has no {' or '.join(flags)}")
     ceiling = os.environ.get(VARIABLE, "").lower() or LEVELS[-1]
     if ceiling not in LEVELS:
         raise UserError(f"{VARIABLE}={ceiling}: choose from {', '.join(LEVELS)}")
     if LEVELS.index(level) > LEVELS.index(ceiling):
-        return Capability(name, False, f"the processor has {present[0]}, but {VARIABLE}={ceiling} forbids it")
+        return Capability(False, f"the processor has {present[0]}, but {VARIABLE}={ceiling} forbids it")
     if name == "bf16" and not torch.backends.mkldnn.is_available():
-        return Capability(name, False, f"the processor has {present[0]}, but torch was built without oneDNN")
-    return Capability(name, True, f"the processor has {present[0]}")
+        return Capability(False, f"the processor has {present[0]}, but torch was built without oneDNN")
+    return Capability(True, f"the processor has {present[0]}")
 
 
 def multiplies_bf16(device: torch.device) -> bool:
@@ -75,8 +76,8 @@ def multiplies_bf16(device: torch.device) -> bool:
     them, see `bf16_products`."""
     if device.type == "cpu":
         return bf16_products().available
-    if device.type == "cuda" and torch.cuda.is_available():
-        return _cuda_bf16(torch.cuda.current_device() if device.index is None else device.index)
+    if device.type == "cuda":
+        return torch.cuda.is_available() and torch.cuda.get_device_capability(device) >= BF16_GPU
     return device.type == "mps" and torch.backends.mps.is_available() and torch.backends.mps.is_macos_or_newer(14, 0)
 
 
@@ -90,7 +91,7 @@ def bf16_products() -> Capability:
     """
     bf16 = cpu_capability("bf16")
     if bf16.available and processor().get("avx512_fp16") and not has("amx"):
-        return Capability("bf16", False, f"{bf16.reason}, which is slower than fp32 on this kind of CPU without AMX")
+        return Capability(False, f"{bf16.reason}, which is slower than fp32 on this kind of CPU without AMX")
     return bf16
 
 
@@ -101,26 +102,26 @@ def multiplies_fp16(device: torch.device) -> bool:
     return device.type == "mps" and torch.backends.mps.is_available()
 
 
-def gpus() -> list[Capability]:
-    """The GPUs by the names of their torch devices; the reason names the model and whether it multiplies bf16."""
-    capabilities = []
+def gpus() -> dict[str, str]:
+    """For the torch device of each GPU its model and whether it multiplies bf16."""
+    found = {}
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
-        major, minor = torch.cuda.get_device_capability(index)
-        products = "bf16 products" if _cuda_bf16(index) else "no bf16 products"
-        reason = f"{torch.cuda.get_device_name(index)}, compute capability {major}.{minor}, {products}"
-        capabilities.append(Capability(f"cuda:{index}", True, reason))
+        major, minor = capability = torch.cuda.get_device_capability(index)
+        products = "bf16 products" if capability >= BF16_GPU else "no bf16 products"
+        found[f"cuda:{index}"] = f"{torch.cuda.get_device_name(index)}, compute capability {major}.{minor}, {products}"
     if torch.backends.mps.is_available():
         products = "bf16 products" if multiplies_bf16(torch.device("mps")) else "no bf16 products before macOS 14"
-        capabilities.append(Capability("mps", True, f"Apple GPU, {products}"))
-    return capabilities
+        found["mps"] = f"Apple GPU, {products}"
+    return found
 
 
 def describe() -> str:
     """All capabilities of the CPU and the GPUs as a table, one line each."""
     lines = [f"{processor().get('cpu_name') or 'CPU'} ({processor().get('architecture', 'unknown')})"]
-    of_cpu = [bf16_products() if name == "bf16" else cpu_capability(name) for name in _NEEDS]
-    for name, available, reason in [*of_cpu, *gpus()]:
+    for name in _NEEDS:
+        available, reason = bf16_products() if name == "bf16" else cpu_capability(name)
         lines.append(f"  {name:8}{'yes' if available else 'no':5}{reason}")
+    lines += [f"  {name:8}{'yes':5}{reason}" for name, reason in gpus().items()]
     return "\n".join(lines)
 
 
@@ -128,9 +129,3 @@ def describe() -> str:
 def processor() -> Mapping[str, Any]:
     """The processor's own report, without the restrictions of the environment."""
     return dict(torch.cpu.get_capabilities())
-
-
-@cache
-def _cuda_bf16(index: int) -> bool:
-    with torch.cuda.device(index):
-        return torch.cuda.is_bf16_supported(including_emulation=False)
