@@ -60,7 +60,7 @@ MISTAKES = """
     evaluate --model {writing} --model {writing} --test a.en | 2 models: this command takes one model
     export --model {trained} --to onnx -o out   | 'onnx' is not one of 'argos', 'ctranslate2', 'huggingface'
     export --model {trained} --to ctranslate2   | missing option
-    export --model {trained} --to huggingface -o out --quantization int8 | --to huggingface supports float32
+    export --model {trained} --to huggingface -o out --quantization int8 | its weights are in float32, not in int8
     export --model {trained} --to ctranslate2 -o {trained} | exists already
     export --model {trained} --model {trained} --to ctranslate2 -o out | 2 models: one is exported at a time
     generate x                                  | missing model: give --model RUN

@@ -151,7 +151,7 @@ def test_a_student_keeps_its_bytes_and_its_shortlist(student: StoredModel, tmp_p
     for name, weight in named_weights(student.model).items():
         steps = 2 * abs(weight).max() / 127
         torch.testing.assert_close(named_weights(back.model)[name], weight, rtol=0, atol=float(steps))
-    export_limelight(back, tmp_path / "again", form="int8")  # with its shortlist
+    export_limelight(back, tmp_path / "again", quantization="int8")  # with its shortlist
     translator = load_translator(tmp_path / "again", shortlist=True)
     assert translator.translate(ENGLISH[:2], beam_size=2, max_length_extra=3, lines=True)
 

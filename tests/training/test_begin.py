@@ -68,10 +68,10 @@ def test_it_begins_so_once_and_then_goes_on(begun: tuple[RunConfig, Path], tmp_p
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("form", ["bf16", "int8"])
+@pytest.mark.parametrize("form", ["bfloat16", "int8"])
 def test_a_smaller_form_is_expanded(form: str, begun: tuple[RunConfig, Path], tmp_path: Path) -> None:
     config, run = begun
-    export_limelight(load_model(run), tmp_path / form, form=form)
+    export_limelight(load_model(run), tmp_path / form, quantization=form)
     go(beginning_with(config, tmp_path / form), tmp_path / "next", max_steps=1, learning_rate=1e-12)
     theirs, ours = load_model(tmp_path / form), load_model(tmp_path / "next")
     for name, weight in named_weights(ours.model).items():

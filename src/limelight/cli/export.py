@@ -9,7 +9,6 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, option
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note, wrote
-from limelight.errors import UserError
 
 EXAMPLES = """
   limelight export --model runs/en-de --to ctranslate2 \\
@@ -23,8 +22,6 @@ To = Literal["argos", "ctranslate2", "huggingface", "limelight"]
 Quantization = Literal[
     "float32", "float16", "bfloat16", "int8", "int8_float32", "int8_float16", "int8_bfloat16", "int16"
 ]
-OURS = {"float32": "fp32", "bfloat16": "bf16", "int8": "int8"}
-"""The forms of Limelight's own folders for these values."""
 
 
 @command("export", EXAMPLES)
@@ -53,22 +50,11 @@ def export(
     The output has a README.md with the code to use it. A model that the other tool cannot compute is refused with all
     reasons. To use a model of another tool here, see `limelight import`.
     """
-    forms = {"huggingface": ["float32"], "limelight": list(OURS)}.get(to)
-    if forms and quantization not in forms:
-        raise UserError(f"--quantization {quantization}: --to {to} supports {', '.join(forms)}")
     folders, _ = find_models(model, bundled=True, only_one="one is exported at a time")
-    from limelight import interop
+    from limelight.registry import resolve
     from limelight.storage.model import load_model
 
-    stored = load_model(folders[0])
-    if to == "argos":
-        interop.export_argos(stored, output, quantization=quantization)
-    elif to == "ctranslate2":
-        interop.export_ctranslate2(stored, output, quantization=quantization)
-    elif to == "limelight":
-        interop.export_limelight(stored, output, form=OURS[quantization])
-    else:
-        interop.export_huggingface(stored, output)
+    resolve(f"limelight.interop:export_{to}")(load_model(folders[0]), output, quantization=quantization)
     in_argos = f"install it in Python: argostranslate.package.install_from_path({str(output)!r})"
     wrote(f"{output}; {in_argos if to == 'argos' else 'its README.md shows how to use it'}")
 

@@ -26,6 +26,8 @@ from limelight.tokens import Tokenizers
 from limelight.tokens.stored import KINDS
 
 NOTHING_LEFT = "nothing is left there"
+OURS = dict(zip(("float32", "bfloat16", "int8"), FORMS, strict=True))
+"""The forms of weights by the names of `--quantization`."""
 _USE = (
     "Use it with `limelight translate --model FOLDER`, which searches in the same numbers where the device computes\n"
     "them fast.\n"
@@ -49,14 +51,15 @@ def exported_card(stored: StoredModel, what: str, use: str) -> str:
     return f"# {what}\n\nExported by limelight {__version__}.\n\n{use}\n{read_card(stored.folder)}"
 
 
-def export_limelight(stored: StoredModel, folder: Path, *, form: str) -> None:
+def export_limelight(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
     """Write the model as a model folder with another weight format.
 
     Raises `UserError` for an unknown format, and if the folder exists.
     """
-    if form not in FORMS:
-        raise UserError(f"{form}: our own folders keep weights in {', '.join(FORMS)}")
+    if quantization not in OURS:
+        raise UserError(f"--quantization {quantization}: --to limelight supports {', '.join(OURS)}")
     require_new(folder)
+    form = OURS[quantization]
     config = stored.config.model_copy(update={"weights": form})
     card = exported_card(stored, f"A model in {form}", _USE)
 

@@ -96,7 +96,7 @@ _OPTIONAL = {
 # --- export ---
 
 
-def export_huggingface(stored: StoredModel, folder: Path) -> None:
+def export_huggingface(stored: StoredModel, folder: Path, *, quantization: str = "float32") -> None:
     """Write a model as a Marian model for transformers. It is equivalent up to rounding.
 
     Raises `UserError` with all reasons if the model is not supported, and if the folder exists; `RunError` if it cannot
@@ -110,6 +110,8 @@ def export_huggingface(stored: StoredModel, folder: Path) -> None:
         reasons.append("it translates in several directions, and Marian's tokenizer has no tags for them")
     if not stored.tokenizers.one_vocabulary:
         reasons.append("it has two vocabularies (tokens.joint=false)")
+    if quantization != "float32":
+        reasons.append(f"its weights are in float32, not in {quantization}: leave out --quantization")
     refuse(reasons, f"{stored.folder}: no Marian model of transformers (--to ctranslate2 has more forms)")
     assert isinstance(config, TransformerConfig)
     values = _settings(config, stored.tokenizers.target.size)
