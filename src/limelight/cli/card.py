@@ -9,7 +9,7 @@ import typer
 from limelight.cli import options
 from limelight.cli.arguments import SEVERAL, option
 from limelight.cli.corpora import corpora
-from limelight.cli.models import Machine, find_models
+from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, note, wrote
 from limelight.errors import UserError
 
@@ -81,32 +81,30 @@ def calibrate(
     """
     folders, configs = find_models(model, only_one="confidence is fitted for one model")
     from limelight.preparation.kept import kept_valid
+    from limelight.preparation.read import pairs_of
     from limelight.training.parent import named_as_in
 
     data = configs[0].data
-    of_valid = named_as_in(configs[0], corpora(valid, "", "", "--valid")) if valid else data.valid
-    kept = [] if valid else [pairs for _, pairs in kept_valid(Path(folders[0]), of_valid)]
-    if not valid and (not of_valid or len(kept) < len(of_valid)):
-        raise UserError(
-            f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
-            "references: --valid FILE"
-        )
-    from limelight.preparation.read import pairs_of
-
-    of_test = named_as_in(configs[0], corpora(test or [], "", "", "--test"))
-    read = [list(pairs_of(corpus)) for corpus in of_valid] if valid else kept
+    of_valid, of_test = (
+        named_as_in(configs[0], corpora(files or [], "", "", option))
+        for files, option in ((valid, "--valid"), (test, "--test"))
+    )
+    read = [list(pairs_of(corpus)) for corpus in of_valid]
+    if not valid:
+        of_valid, read = data.valid, [pairs for _, pairs in kept_valid(Path(folders[0]), data.valid)]
+        if not of_valid or len(read) < len(of_valid):
+            raise UserError(
+                f"{folders[0]}: the validation text that this model was trained with is not there; give text with "
+                "references: --valid FILE"
+            )
     texts = (of_valid, read), (of_test, [list(pairs_of(corpus)) for corpus in of_test])
-    device = machine.begin()
-    import torch
-
-    from limelight.pipelines.load import load_translator
+    translator = open_translator(folders, machine)
     from limelight.training.complete import described, learn_alignment, learn_confidence
     from limelight.training.tasks.translation import valid_pairs
 
     learned_from, tested_on = (
         valid_pairs(data.model_copy(update={"valid": of_role}), pairs) for of_role, pairs in texts
     )
-    translator = load_translator(folders[0], device, threads=torch.get_num_threads())
     file, errors = learn_confidence(translator, learned_from, test=tested_on)
     for name, error in errors.items():
         typer.echo(f"expected calibration error, {name or 'test'}: {error:.3f}")
