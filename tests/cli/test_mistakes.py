@@ -190,4 +190,4 @@ def test_every_command_takes_a_device_and_threads(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     ended = limelight(*words, "--device", "cuda:1")
     assert (ended.code, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith("limelight: --device cuda:1: this machine, or this build of torch, has only cpu")
+    assert ended.err.startswith("limelight: device cuda:1: this machine, or this build of torch, has only cpu")

@@ -92,8 +92,6 @@ def test_a_device_that_is_not_there_is_refused(
 ) -> None:
     gpus(count)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    message = (
-        f"^training.device={name}: this machine, or this build of torch, has only {there}; use one of them, or train"
-    )
+    message = f"^device {name}: this machine, or this build of torch, has only {there}; use one of them, or auto"
     with pytest.raises(UserError, match=message):
         choose_device(name)

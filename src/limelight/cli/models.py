@@ -51,7 +51,7 @@ class Machine:
 
         if self.threads is not None:
             torch.set_num_threads(self.threads)
-        return choose_device(self.device or "auto", setting="--device ")
+        return choose_device(self.device or "auto")
 
 
 def use_plugins(files: Sequence[str]) -> None:
@@ -157,7 +157,7 @@ def resolved_precision(folder: str, device: str | None, requested: str | None) -
     from limelight.inference.prepare import arithmetic_of, search_precision
     from limelight.models.families import choose_device
 
-    chosen = choose_device(device or "auto", setting="--device ")
+    chosen = choose_device(device or "auto")
     named = named or search_precision(stored, chosen)
     return named, arithmetic_of(named, chosen)
 

@@ -80,7 +80,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
 
     compile_here()
     torch.set_num_threads(1)  # a process that has threads of its own cannot be forked
-    device = choose_device(settings.device or "auto", setting="--device ")
+    device = choose_device(settings.device or "auto")
     if device.type == "cuda" and device.index is None:
         device = torch.device("cuda", number % torch.cuda.device_count())
     translator = load_translator(

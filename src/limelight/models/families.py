@@ -148,14 +148,11 @@ def count_parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def choose_device(name: str, *, setting: str = "training.device=") -> torch.device:
+def choose_device(name: str) -> torch.device:
     """The device of that name: `cpu`, `cuda` (the current GPU), `cuda:N`, `mps`, or `auto`.
 
     `auto` takes a CUDA GPU if there is one, otherwise the CPU. Apple's GPU (`mps`) has to be asked for by name: nothing
     has been measured on one.
-
-    Args:
-        setting: how the user gave the name, for messages: `--device ` on the command line.
 
     Raises `UserError` for another name, and for a device that is not there.
     """
@@ -166,7 +163,7 @@ def choose_device(name: str, *, setting: str = "training.device=") -> torch.devi
     available += ["mps"] if torch.backends.mps.is_available() else []
     if name not in available:
         raise UserError(
-            f"{setting}{name}: this machine, or this build of torch, has only {', '.join(available)}; use one of "
-            f"them, or {setting}auto"
+            f"device {name}: this machine, or this build of torch, has only {', '.join(available)}; use one of them, "
+            "or auto"
         )
     return torch.device(name)

@@ -61,7 +61,7 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
     Raises `UserError` for a folder that holds no model, for a classifier, and as `load` does.
     """
     torch.set_num_threads(loading.threads)
-    device = choose_device(loading.device or "auto", setting="--device ")
+    device = choose_device(loading.device or "auto")
     pipeline = load(loading.folder, device, precision=loading.precision, shortlist=loading.shortlist)
     if isinstance(pipeline, Translator):
         return _translating(pipeline, loading, device, send)
