@@ -19,6 +19,7 @@ from limelight.cli.arguments import SEVERAL, option, repeat_options, with_record
 from limelight.cli.outcome import LOADED, exit_code, say, silence
 from limelight.errors import UserError
 from limelight.files import cause
+from limelight.memory import set_environment
 
 HELP = ["-h", "--help"]
 PANELS = {
@@ -166,6 +167,7 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
+    set_environment()  # before any command imports torch
     try:
         code = parser()(arguments or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:

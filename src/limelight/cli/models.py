@@ -57,9 +57,7 @@ class Machine:
 def use_plugins(files: Sequence[str]) -> None:
     """Import these plugins here and in all child processes. Raises `UserError` for a file that cannot be imported."""
     from limelight import plugins
-    from limelight.memory import hold_memory_for_work
 
-    hold_memory_for_work()  # before a plugin imports torch
     os.environ[plugins.FILES] = os.pathsep.join(str(Path(file).absolute()) for file in files)
     plugins.load_plugins()
 

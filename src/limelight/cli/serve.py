@@ -18,7 +18,7 @@ from limelight.cli.arguments import argument, flag, option, refuse
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError, shown
-from limelight.memory import rare_collections, set_environment
+from limelight.memory import rare_collections
 from limelight.serving.limits import Limits
 from limelight.signals import ignore_hangup
 from limelight.storage.layout import DEFAULT, bundled_models
@@ -83,7 +83,6 @@ def serve(
     Without --model it serves the model that comes with limelight. A page to try it is at http://127.0.0.1:8000/.
     """
     ignore_hangup()  # a reload that is asked for before there is anything to reload
-    set_environment()  # of the engines
     if glossaries is not None and glossaries == memory_folder:
         raise UserError(f"--glossaries and --memories are both {glossaries}: give two folders")
     models = named_models(model)
