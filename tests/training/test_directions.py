@@ -85,10 +85,14 @@ def test_text_in_a_variety_gets_the_tag_of_the_language(tmp_path: Path) -> None:
     new = (
         Corpus(files=(str(pairs),), source="en-US", target="de-AT"),
         Corpus(files=(str(memory),), source="en-US", target="de"),
+        Corpus(files=(str(pairs),), target="de"),
+        Corpus(files=(str(pairs),)),
     )
     named = named_as_in(parent, new)
     assert (named[0].source, named[0].target) == ("en", "de")
     assert named[1] == new[1]  # here it says which segments are read
+    assert (named[2].source, named[2].target) == ("en", "de")  # the only direction with this target
+    assert named[3] == new[3]  # several fit; a run refuses it
 
 
 def test_text_without_names_is_in_the_only_direction_that_is_named(tmp_path: Path) -> None:

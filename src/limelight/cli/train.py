@@ -235,8 +235,8 @@ def learn(
 
     [begin_with], [parent] = find_models([model] if model else None, bundled=True, pairs=True)
     data = {
-        "train": named_as_in(parent, _pairs(memory, parent, (source_lang, target_lang), "--memory")),
-        "general": named_as_in(parent, _pairs(general or [], parent, (source_lang, target_lang), "--general")),
+        "train": named_as_in(parent, corpora(memory, source_lang, target_lang, "--memory")),
+        "general": named_as_in(parent, corpora(general or [], source_lang, target_lang, "--general")),
     }
     config = fitting_recipe("finetune", parent)
     config = config.model_copy(
@@ -257,16 +257,3 @@ def learn(
         raise
     if not quiet:
         note(f"{output}: the new model; {'; '.join(report.lines())}")
-
-
-def _pairs(files: list[str], parent: RunConfig, languages: tuple[str, str], option: str) -> tuple[Corpus, ...]:
-    """The corpora of the files. A corpus that does not name its languages has those of the options, or of the only
-    direction of the model."""
-    from limelight.config import UNNAMED, directions_of, find_direction
-
-    pairs, directions = corpora(files, *languages, option), directions_of(parent.data)
-    if len(directions) > 1 and any(corpus.source == UNNAMED.source for corpus in pairs):
-        direction = find_direction(directions, *languages)
-        assert direction is not None  # each of several directions is named
-        pairs = corpora(files, *direction, option)
-    return pairs

@@ -16,6 +16,7 @@ from limelight.config import (
     directions_of,
     fitting_directions,
     has_tags,
+    known_languages,
     load_config,
     trained_directions,
 )
@@ -81,15 +82,15 @@ def named_as_in(parent: RunConfig, corpora: tuple[Corpus, ...]) -> tuple[Corpus,
 
 
 def _named_alike(corpora: tuple[Corpus, ...], *directions: Direction) -> tuple[Corpus, ...]:
-    """The corpora with the names of these directions: one without names is in the only direction; with several, `en`
-    stands for `en-US`, as each tag is of a name."""
+    """The corpora with the names of these directions: one without names is in the only direction; with several, in the
+    only one that fits, and `en` stands for `en-US`, as each tag is of a name."""
 
     def named(corpus: Corpus) -> Corpus:
-        direction = corpus.direction
+        direction, known = corpus.direction, known_languages(corpus)
         if len(directions) == 1 and direction == UNNAMED:
             direction = directions[0]
-        elif len(directions) > 1 and direction not in directions and not names_languages(corpus.files):
-            fitting = fitting_directions(directions, *direction)
+        elif len(directions) > 1 and direction not in directions and not (all(known) and names_languages(corpus.files)):
+            fitting = fitting_directions(directions, *known)
             direction = fitting[0] if len(fitting) == 1 else direction
         return corpus.model_copy(update={"source": direction.source, "target": direction.target})
 
