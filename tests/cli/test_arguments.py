@@ -127,11 +127,9 @@ def test_datasets_of_hugging_face_are_read_as_they_lie(tmp_path: Path) -> None:
     rows = arrow.Table.from_pylist([{"id": 1, "translation": {"de": "eins", "en": "one"}}, {"translation": None}])
     parquet.write_table(rows, tmp_path / "a.parquet")
     (tmp_path / "saved" / "train").mkdir(parents=True)
-    (tmp_path / "saved" / "dataset_dict.json").write_text("{}")
-    (tmp_path / "saved" / "train" / "state.json").write_text('{"_data_files": [{"filename": "0.arrow"}]}')
     with arrow.ipc.new_stream(tmp_path / "saved" / "train" / "0.arrow", rows.schema) as stream:
         stream.write_table(rows)
-    for word in ("a.parquet", "saved/train"):
+    for word in ("a.parquet", "saved/train/0.arrow"):
         [corpus] = corpora([f"{tmp_path}/{word}"], "en", "de", "--train")
         bad: list[BadLine] = []
         [pair] = read_pairs(corpus.files, "en", "de", on_bad_line=bad.append)

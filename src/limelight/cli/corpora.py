@@ -33,9 +33,15 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
 
     grouped: list[Corpus] = []
     is_guessed = False
-    words = iter([word for argument in files for word in _in_folder(argument, option)])
+    words = iter(files)
     for word in words:
         (source_lang, target_lang), file = _direction(word)
+        if (folder := Path(file)).is_dir():
+            raise UserError(
+                f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
+                f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file or part of a dataset that holds "
+                "both sides"
+            )
         is_guessed |= not source_lang
         source_lang, target_lang = source_lang or source, target_lang or target
         file, columns = _columns(file)
@@ -58,25 +64,6 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     if is_guessed:
         require_one_direction(grouped)
     return tuple(grouped)
-
-
-def _in_folder(word: str, option: str) -> list[str]:
-    """The files of a dataset folder of Hugging Face; a file itself. Raises `UserError` for another folder."""
-    languages, file = _direction(word)
-    folder = Path(file)
-    if not folder.is_dir():
-        return [word]
-    inside = sorted(path for path in folder.rglob("*") if path.suffix in (".parquet", ".arrow"))
-    if not inside or (folder / "dataset_dict.json").is_file():
-        raise UserError(
-            f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
-            f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file or part of a dataset that holds both "
-            "sides"
-        )
-    from limelight.formats.columns import files_of
-
-    prefix = f"{'-'.join(languages)}=" if all(languages) else ""
-    return [f"{prefix}{path}" for path in files_of(folder) or inside]
 
 
 def _direction(word: str) -> tuple[tuple[str, str], str]:

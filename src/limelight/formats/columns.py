@@ -1,6 +1,5 @@
 """Rows of Parquet and Arrow files, as datasets of Hugging Face are stored, and rows with a column more."""
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -56,15 +55,6 @@ def write_rows(path: str, translations: Iterator[str | None], output: Path, colu
                 values = list(islice(translations, batch.num_rows))
                 table = arrow.Table.from_batches([batch]).append_column(column, arrow.array(values, arrow.string()))
                 writer.write_table(table.filter(table[column].is_valid()).cast(schema))
-
-
-def files_of(folder: Path) -> list[Path]:
-    """The files with the rows of a dataset folder: what `save_to_disk` wrote, or Parquet files; empty for another
-    folder."""
-    if (folder / "state.json").is_file():
-        state = json.loads((folder / "state.json").read_text(encoding="utf-8"))
-        return [folder / Path(str(file["filename"])).name for file in state["_data_files"]]
-    return sorted(path for path in folder.rglob("*.parquet") if path.is_file())
 
 
 @contextmanager
