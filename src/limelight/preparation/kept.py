@@ -46,18 +46,21 @@ def fingerprint(config: RunConfig, files: Iterable[str], tokenizer: Path | None 
     return json_hash([states, settings, config.batching.max_length, config.training.seed, vocabulary])
 
 
-def _say_changed(files: Sequence[str], say: Say) -> None:
-    say(f"{' + '.join(files)}: not as it was when the run began; going on with the text that the run has kept")
-
-
-def keeps_stores(run: Path, names: Sequence[str], files: Sequence[str], made_of: str, say: Say) -> bool:
-    """Whether the stores of these names can be used: an earlier start made them of the same, or the run has begun."""
-    if all(store_matches(run / DATA / name, made_of) for name in names):
+def is_usable(run: Path, names: Sequence[str], files: Sequence[str], made_of: str, say: Say) -> bool:
+    """Whether the kept text of these names can be used: an earlier start made it of the same, or the run has begun."""
+    if all(_matches(run, name, made_of) for name in names):
         return True
     if not (is_resumed(run) and all(keeps(run, name) for name in names)):
         return False
-    _say_changed(files, say)
+    say(f"{' + '.join(files)}: not as it was when the run began; going on with the text that the run has kept")
     return True
+
+
+def _matches(run: Path, name: str, made_of: str) -> bool:
+    """Whether the folder contains the text of this name, made of the same."""
+    if _pairs_file(run, name).exists():
+        return _read(run, name).fingerprint == made_of
+    return store_matches(run / DATA / name, made_of)
 
 
 class _Kept(BaseModel):
@@ -87,16 +90,6 @@ def kept_valid(run: Path, corpora: Sequence[Corpus]) -> Iterator[tuple[Corpus, l
     for number, corpus in enumerate(corpora):
         if keeps(run, name := f"valid-{number}"):
             yield corpus, kept_pairs(run, name)
-
-
-def resumed_pairs(run: Path, name: str, files: Sequence[str], made_of: str, say: Say) -> list[Pair] | None:
-    """The validation pairs of a run that has begun; None for another one."""
-    if not (is_resumed(run) and keeps(run, name)):
-        return None
-    kept = _read(run, name)
-    if kept.fingerprint != made_of:
-        _say_changed(files, say)
-    return list(starmap(Pair, kept.pairs))
 
 
 def validation_sentences(run: Path, corpora: Sequence[Corpus]) -> dict[str, list[str]]:

@@ -17,7 +17,7 @@ from limelight.formats.lines import OnBadLine, chunks
 from limelight.preparation.align import align_stores
 from limelight.preparation.doubts import IDENTICAL, doubts
 from limelight.preparation.hold_out import held_out_filter, overlap_warning
-from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, keep_pairs, keeps_stores, resumed_pairs
+from limelight.preparation.kept import DATA, Say, fingerprint, is_resumed, is_usable, keep_pairs, kept_pairs
 from limelight.preparation.read import has_text, new_corpora, pairs_of, silently
 from limelight.preparation.sides import MAX_WRONG, check_sides, draw_sample
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
@@ -142,8 +142,7 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
     limit = f"text on both sides, and at most {data.max_characters:,} characters (data.max_characters)"
     for number, corpus in enumerate(data.valid):
         name, made_of = f"valid-{number}", fingerprint(config, corpus.files)
-        pairs = resumed_pairs(run, name, corpus.files, made_of, say)
-        if pairs is None:
+        if not is_usable(run, [name], corpus.files, made_of, say):
             with SkipReport(run / DATA / f"{name}-skipped.txt", say) as skipped:
                 read = list(_read(corpus, data, skipped.add))
             if skipped.total:
@@ -152,7 +151,7 @@ def read_valid(config: RunConfig, run: Path, say: Say) -> list[list[Pair]]:
             if len(pairs) < len(read):
                 say(f"{corpus.files[0]}: {len(pairs):,} of {len(read):,} validation pairs have {limit}")
             keep_pairs(run, name, pairs, made_of)
-        by_corpus.append(pairs)
+        by_corpus.append(kept_pairs(run, name))
     if data.valid and not any(by_corpus):
         raise UserError(f"{data.valid[0].files[0]}: no validation pair has {limit}")
     return by_corpus
@@ -226,7 +225,7 @@ def make_stores(config: RunConfig, encode: Encode, run: Path, say: Say, *, ids: 
     stores = []
     for number, corpus in enumerate(config.data.train):
         folder, made_of = run / DATA / f"train-{number}", fingerprint(config, corpus.files, run / TOKENIZER)
-        if not keeps_stores(run, [folder.name], corpus.files, made_of, say):
+        if not is_usable(run, [folder.name], corpus.files, made_of, say):
             with new_store(folder, made_of, vocabulary_size=ids) as columns:
                 report = _write(config, corpus, encode, columns, folder, say)
             say(report)

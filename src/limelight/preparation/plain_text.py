@@ -13,7 +13,7 @@ from limelight.config import RunConfig
 from limelight.errors import UserError
 from limelight.formats.lines import OnBadLine, chunks
 from limelight.formats.running_text import PART, Extent, Part, measure, read_documents
-from limelight.preparation.kept import DATA, Say, fingerprint, keeps_stores
+from limelight.preparation.kept import DATA, Say, fingerprint, is_usable
 from limelight.preparation.read import silently
 from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import TOKENIZER
@@ -80,7 +80,7 @@ def prepare_text(config: RunConfig, run: Path, say: Say) -> PreparedText:
     names = [TRAIN, VALID] if any(share for _, share in text.shares) else [TRAIN]
 
     made_of = fingerprint(config, text.names, run / TOKENIZER)
-    if not keeps_stores(run, names, text.names, made_of, say):
+    if not is_usable(run, names, text.names, made_of, say):
         _write(config, text, tokenizers, [run / DATA / name for name in names], made_of, say)
     train, valid = [*(open_text_store(run / DATA / name) for name in names), NO_TEXT][:2]
     return PreparedText(tokenizers, train, valid)
