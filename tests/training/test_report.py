@@ -91,7 +91,7 @@ def written(folder: Path, lines: list[tuple[str, int]], tail: str = "") -> None:
     (folder / "log.jsonl").write_text(text + tail, encoding="utf-8")
 
 
-@pytest.mark.parametrize("tail", ["", '{"event": "trai', '{"event": "training", "step": 2}', "[]\n", "\n"])
+@pytest.mark.parametrize("tail", ["", '{"event": "trai', '{"event": "training"}', "[]\n", "\n"])
 def test_lines_of_updates_that_are_done_again_are_taken_back(tail: str, clock: Clock, tmp_path: Path) -> None:
     """And half a line at the end, which a killed process may leave."""
     lines = [("training", 2), ("validation", 3), ("training", 4), ("validation", 6), ("training", 6), ("training", 8)]

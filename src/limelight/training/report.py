@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 from limelight.config import TrainingConfig
 from limelight.files import naming, write_whole
+from limelight.pipelines.snapshots import log_entries
 from limelight.screen import Display, clock
 from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.loggers import Logger, open_loggers
@@ -140,18 +141,14 @@ def _finite(value: Any) -> Any:
 
 
 def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
-    """The lines of a log up to `progress`; an incomplete line at the end is dropped."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        try:
-            entry = json.loads(line)
-            event, step = entry["event"], entry["step"]
-        except (ValueError, KeyError, TypeError):
-            continue
+    """The lines of a log up to `progress`; damaged ones, such as half a line at the end, are dropped."""
+    for entry in log_entries(path):
+        event, step = entry.get("event"), entry.get("step", math.inf)
         again = step > progress.step
         again |= event == "validation" and step > progress.validated_step
         again |= event == "final" and step == progress.step and not progress.finished
-        if line.endswith("\n") and not again:
-            yield line
+        if not again:
+            yield json.dumps(entry) + "\n"
 
 
 def _share_done(progress: Progress, config: TrainingConfig) -> float:
