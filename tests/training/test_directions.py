@@ -100,6 +100,6 @@ def test_text_without_names_is_in_the_only_direction_that_is_named(tmp_path: Pat
     named = write_pairs(tmp_path / "a.tsv", words(90, seed=9))
     unnamed = write_pairs(tmp_path / "b.tsv", words(90, seed=10))
     corpora = (Corpus(files=(str(unnamed),)), Corpus(files=(str(named),), source="en", target="de"))
-    config = RunConfig(data=DataConfig(train=corpora))
-    resolved = resolve_directions(config, tmp_path / "run")
-    assert directions_of(resolved.data) == (EN_DE,)
+    for data in (DataConfig(train=corpora), DataConfig(train=corpora[:1], valid=corpora[1:])):
+        resolved = resolve_directions(RunConfig(data=data), tmp_path / "run")
+        assert directions_of(resolved.data) == (EN_DE,)

@@ -61,11 +61,9 @@ def resolve_directions(config: RunConfig, folder: Path) -> RunConfig:
     data = config.data.model_copy(update={"inherited": inherited})
     if stored is None or stored.data.train != data.train:
         # Two directions would mean two language tags, so what has no name is in the only direction that is named.
-        named = [
-            {corpus.direction for corpus in corpora} - {UNNAMED} for corpora in (data.train, (*data.train, *data.valid))
-        ]
+        named = {corpus.direction for corpus in (*data.train, *data.valid)} - {UNNAMED}
         data = data.model_copy(
-            update={"train": _named_alike(data.train, *named[0]), "valid": _named_alike(data.valid, *named[1])}
+            update={"train": _named_alike(data.train, *named), "valid": _named_alike(data.valid, *named)}
         )
     return config.model_copy(update={"data": data})
 
