@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from limelight.config import RunConfig
-from limelight.signals import Stopped
 from limelight.training import learn as learning
 from limelight.training.mix import BeforeAfter, Change, Scores
 from tests.cli.conftest import Limelight
@@ -46,24 +45,3 @@ def test_a_model_of_several_directions_needs_one(
     [(config, _)] = asked
     assert [(each.source, each.target) for each in (*config.data.train, *config.data.general)] == [("en", "de")] * 2
     assert (config.training.max_minutes, config.training.fit_to_budget) == (5, True)
-
-
-def test_an_interrupted_call_names_its_folder_and_the_way_on(
-    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    new, work = tmp_path / "new", tmp_path / "new.unfinished"
-    begun = False
-
-    def learn(_config: RunConfig, output: Path, *, quiet: bool) -> BeforeAfter:
-        if begun:
-            learning.work_of(output).mkdir(exist_ok=True)
-        raise Stopped(2)
-
-    monkeypatch.setattr(learning, "learn", learn)
-    given = ["learn", "--memory", corpus / "train.tsv", "--model", trained, "-o", new]
-    ended = limelight(*given)
-    assert (ended.code, "nothing has been written" in ended.err, str(work) in ended.err) == (130, True, False)
-    begun = True
-    ended = limelight(*given)
-    left = f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
-    assert (ended.code, ended.err.count(left)) == (130, 1), ended.err

@@ -46,6 +46,10 @@ def _dumped(change: Change | None) -> dict[str, object] | None:
     return change and {"pairs": change.pairs, "before": list(change.before), "after": list(change.after)}
 
 
+def left(work: Path) -> str:
+    return f"the work so far is in {work}: the same command continues it; to begin again, remove it"
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
@@ -100,8 +104,7 @@ def test_a_memory_that_cannot_be_learned_from_leaves_nothing(
     with pytest.raises(UserError, match="swapped") as caught:
         learn(asked(), tmp_path / "new")
     assert (tmp_path / "new.unfinished").exists() == there
-    notes = [f"the work so far is in {tmp_path / 'new.unfinished'}; to begin again, remove this folder"]
-    assert getattr(caught.value, "__notes__", []) == notes * there
+    assert getattr(caught.value, "__notes__", []) == [left(tmp_path / "new.unfinished")] * there
 
 
 def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +116,9 @@ def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(learning, "train", stop)
     monkeypatch.setattr(learning, "_require_measurable", lambda *_: None)
-    with pytest.raises(Stopped):
+    with pytest.raises(Stopped) as caught:
         learn(asked(), tmp_path / "new")
+    assert caught.value.__notes__ == [left(work)]
     assert not (tmp_path / "new").exists()
     assert work.exists()
     trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))

@@ -246,14 +246,7 @@ def learn(
     config = with_settings(config, assignments(set_options), fit=True)
     hold_memory_for_work()
     from limelight.training.learn import learn as run
-    from limelight.training.learn import left_of, work_of
 
-    if work_of(output).exists() and not output.exists() and not quiet:
-        note(f"an earlier call was interrupted; {left_of(output)}")
-    try:
-        report = run(config, output, quiet=quiet)
-    except Stopped as stopped:
-        stopped.add_note(left_of(output))
-        raise
+    report = run(config, output, quiet=quiet)
     if not quiet:
         note(f"{output}: the new model; {'; '.join(report.lines())}")

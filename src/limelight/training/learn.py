@@ -8,6 +8,7 @@ from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import cause, remove, whole_folder
 from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
+from limelight.signals import Stopped
 from limelight.storage.layout import BEST, CONFIG
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, read_before_after
 from limelight.training.parent import resolve_directions
@@ -29,7 +30,7 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     """
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise UserError("limelight learn is one process: start it without torchrun")
-    work = work_of(output)
+    work = Path(f"{output}{UNFINISHED}")
     if output.exists():
         left = f"; {work} is left of an interrupted call, and can be removed" if work.exists() else ""
         raise UserError(f"{output}: it exists already; give -o another name, or remove it{left}")
@@ -37,11 +38,11 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     existed = work.exists()
     try:
         train(config, work, quiet=quiet)
-    except (UserError, RunError) as error:
+    except (UserError, RunError, Stopped) as error:
         if isinstance(error, UserError) and not existed and not (work / CONFIG).exists():
             remove(work)  # the memory cannot be learned from as it is
         elif work.exists():
-            error.add_note(f"the work so far is in {work}; to begin again, remove this folder")
+            error.add_note(f"the work so far is in {work}: the same command continues it; to begin again, remove it")
         raise
     scores = read_before_after(work)
     if reason := _refusal(scores, config.begin_with):
@@ -62,21 +63,6 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         ) from error
     remove(work)
     return scores
-
-
-def work_of(output: Path) -> Path:
-    """The folder of the run until the model is written to `output` or refused."""
-    return Path(f"{output}{UNFINISHED}")
-
-
-def left_of(output: Path) -> str:
-    """What an interrupted call has left, and what to do with it."""
-    work = work_of(output)
-    if output.exists():
-        return f"{output} is complete" + (f"; {work} can be removed" if work.exists() else "")
-    if work.exists():
-        return f"the work so far is in {work}: the same command continues it; to give it up, remove this folder"
-    return "nothing has been written; the same command begins again"
 
 
 def _require_measurable(config: RunConfig, work: Path) -> None:
