@@ -113,6 +113,6 @@ def test_the_card_says_where_model_and_vocabulary_come_from(begun: tuple[RunConf
     assert card == (tmp_path / "second" / "best" / "README.md").read_text(encoding="utf-8")
     own, first, imported = card.split("\n---\n")
     assert f"| vocabulary | bpe, 91 ids, taken from {tmp_path / 'first'} |" in own
-    assert f"| began with | {tmp_path / 'first'} (en -> de: a transformer translation model) |" in own
+    assert f"| began with | {tmp_path / 'first'} (en -> de: a model of the family transformer) |" in own
     assert "(opus-mt: imported from opus-mt) |" in first
     assert "license: CC-BY 4.0" in imported

@@ -137,7 +137,7 @@ def test_the_best_model_is_never_replaced_by_a_worse_one(run: Run) -> None:
         assert save_if_best(run, loss(value), "x") == chosen
     assert run.progress.model_score == -2.0
     assert best(run) == 4
-    assert "validation loss per token | 2.0000" in (run.folder / "README.md").read_text()
+    assert "validation loss | 2.0000" in (run.folder / "README.md").read_text()
 
 
 def test_after_a_kill_the_best_model_stays_though_no_checkpoint_knows_it(tmp_path: Path) -> None:
