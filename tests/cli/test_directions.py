@@ -50,6 +50,13 @@ def test_each_direction_is_scored_and_their_mean(limelight: Limelight, many: Pat
     assert limelight("evaluate", "--model", many, "--test", test).code == 2
 
 
+def test_a_memory_is_used_in_the_direction_of_the_text(limelight: Limelight, many: Path, tmp_path: Path) -> None:
+    variants = "".join(f'<tuv xml:lang="{code}"><seg>{text}</seg></tuv>' for code, text in (("en", "a b"), ("de", "c")))
+    (tmp_path / "m.tmx").write_text(f'<tmx version="1.4"><body><tu>{variants}</tu></body></tmx>', encoding="utf-8")
+    ended = limelight("translate", "--model", many, "--to", "en", "--memory", tmp_path / "m.tmx", "--text", "c")
+    assert ended.out == "a b\n", ended.err
+
+
 def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = corpora(["en-de=a.tsv", "en-pt_BR=b.en", "b.pt", "pt-BR-en=c.jsonl.gz"], "", "", "--train")
     assert found == (

@@ -50,6 +50,7 @@ MISTAKES = """
     doctor .                                    | .: not a run or model folder
     evaluate --model {trained} --test a.tsv -o a.tsv | a.tsv: is the input; give -o another name
     evaluate --model {trained} --test a.tsv --to fr | this model does not translate to fr; its directions are: en-lumi
+    evaluate --model {trained} --test en-fr=a.tsv   | does not translate from en to fr; its directions are: en-lumi
     evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
     evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs
     evaluate --model {trained} --test latin.tsv | latin.tsv:1: not valid UTF-8

@@ -31,7 +31,9 @@ def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
         ("Speichern als", "a", "Speichern &als"),
         ("{a} öffnen", "a", "{a} &öffnen"),
         ("Datei", "", "Datei"),
-        ("5", "x", "5&"),
+        ("5", "x", "5"),
+        ("文件", "F", "文件(&F)"),
+        ("另存为...", "a", "另存为(&A)..."),
     ],
 )
 def test_where_it_is_put(text: str, letter: str, written: str) -> None:

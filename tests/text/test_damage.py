@@ -45,4 +45,4 @@ def test_lost_characters_are_damage() -> None:
     ],
 )
 def test_a_single_text_in_another_language(text: str, language: str, found: str) -> None:
-    assert foreign_language(text, [language]) == found
+    assert foreign_language(text, [language])[0] == found

@@ -90,11 +90,12 @@ def _default(field: Field[Any]) -> Any:
 
 def _arguments(kinds: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a function or a dataclass with parameters of these types."""
-    return {
-        name: kind(**_arguments(get_type_hints(kind), given)) if is_dataclass(kind) else given[name]
+    records = {
+        name: kind(**_arguments(get_type_hints(kind), given))
         for name, kind in kinds.items()
-        if is_dataclass(kind) or name in given
+        if isinstance(kind, type) and is_dataclass(kind)
     }
+    return {name: given[name] for name in kinds if name in given} | records
 
 
 def repeat_options(arguments: list[str], several: Collection[str]) -> list[str]:

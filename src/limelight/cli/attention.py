@@ -104,7 +104,6 @@ def attention(
     view.check(ending)
     for text in (sentence, target or ""):
         valid_text(text)
-    from limelight.config import Direction
     from limelight.files import write_output
 
     folders, configs = find_models(model, bundled=True)
@@ -120,7 +119,8 @@ def attention(
         if output is not None and ending == ".html":
             from limelight.pipelines.explain import Question, explained_page
 
-            forced = target and tuple(translator.towards(Direction(source_lang, target_lang)).target.encode(target))
+            direction = translator.choose(sentence, source_lang, target_lang, pivot=False).direction
+            forced = target and tuple(translator.towards(direction).target.encode(target))
             question = Question(sentence, source_lang, target_lang, beam_size=beam, target=forced or None)
             write_output(output, explained_page(translator, question, theme=view.theme or "dark").encode())
         else:

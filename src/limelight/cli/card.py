@@ -79,7 +79,7 @@ def calibrate(
     repeat it with text of your own subject, or for a model that was imported. Both are stored in the model folder, and
     its weights stay as they are.
     """
-    folders, configs = find_models(model, only_one="confidence is fitted for one model")
+    folders, configs = find_models(model, only_one="confidence is fitted for one model", pairs=True)
     from limelight.preparation.kept import kept_valid
     from limelight.preparation.read import pairs_of
     from limelight.training.parent import named_as_in

@@ -120,17 +120,15 @@ def by_direction(
     """
     from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
 
-    directions = directions_of(configs[0].data)
-    if len(directions) < 2:
-        if directions and all(directions[0].languages):
-            find_direction(directions, *languages)  # options that name another one are refused
-        for config in configs:
-            require_not_reversed(texts, config.data.train)
-        return {None: texts}
-    grouped: dict[Direction | None, list[Corpus]] = {}
+    directions, grouped = directions_of(configs[0].data), dict[Direction | None, list[Corpus]]()
+    is_named = any(any(direction.languages) for direction in directions)
     for corpus in texts:
         source, target = (own or named for own, named in zip(known_languages(corpus), languages, strict=True))
-        grouped.setdefault(find_direction(directions, source, target), []).append(corpus)
+        found = find_direction(directions, source, target) if is_named else None
+        grouped.setdefault(found if len(directions) > 1 else None, []).append(corpus)
+    if len(directions) < 2:
+        for config in configs:
+            require_not_reversed(texts, config.data.train)
     return grouped
 
 

@@ -167,21 +167,19 @@ class Job:
 
     @cached_property
     def translation_memory(self) -> TranslationMemory | None:
-        """The memory in the direction of the job, or in the only one of the model; None without a file.
+        """The memory in the direction of the job, or in all of the model that fit; None without a file.
 
         Raises `UserError` for a file that cannot be read, and if the direction is not known.
         """
         if self.memory is None:
             return None
-        from limelight.formats.pairs import names_languages
-        from limelight.formats.translation_memory import open_memory
+        from limelight.config import directions_of, fitting_directions
+        from limelight.formats.translation_memory import open_memories
 
-        if not all(self.direction) and not names_languages([self.memory]):
-            raise UserError(
-                f"--memory {self.memory}: its languages are not in the file, and the model has several: add --from "
-                "and --to"
-            )
-        return open_memory(self.memory, *self.direction.languages, say=note)
+        fitting = [self.direction.languages]
+        if not all(self.direction):
+            fitting = [*fitting_directions(directions_of(self.models[1][0].data), *self.direction)]
+        return open_memories(self.memory, fitting, say=note)
 
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""

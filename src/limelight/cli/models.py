@@ -139,23 +139,27 @@ def made_with(
 
     sums = model_sums(folders, shortlist=shortlist)
     models = {str(number): files for number, files in enumerate(sums, start=1)}
-    arithmetic = resolved_precision(folders[0], device, precision)[1]
+    arithmetic = resolved_precision(folders, device, precision)[1]
     return {"models": models, "precision": arithmetic, "limelight": __version__}
 
 
-def resolved_precision(folder: str, device: str | None, requested: str | None) -> tuple[str, str]:
-    """The precision that a model is searched in on this machine, and the same with the kind of its products."""
+def resolved_precision(folders: Sequence[str], device: str | None, requested: str | None) -> tuple[str, str]:
+    """The precision that models are searched in on this machine, and the same with the kind of its products."""
     from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
-    stored = load_config(find_model(folder) / CONFIG).weights
+    models = [find_model(folder) for folder in folders]
+    stored = load_config(models[0] / CONFIG).weights
     named = requested and str(requested)
-    if named not in (None, "int8") or stored == "fp32":  # torch need not be imported
+    if named in ("fp32", "bf16") or (named is None and stored == "fp32"):  # torch need not be imported
         return named or stored, named or stored
     from limelight.inference.prepare import arithmetic_of, search_precision
     from limelight.models.families import choose_device
+    from limelight.pipelines.load import keeps_quality
 
     chosen = choose_device(device or "auto")
+    if named == "auto":
+        named = "int8" if chosen.type == "cpu" and all(map(keeps_quality, models)) else None
     named = named or search_precision(stored, chosen)
     return named, arithmetic_of(named, chosen)
 

@@ -215,7 +215,7 @@ def translate_corpus(job: Job) -> None:
     if job.sample and job.drawing.seed is None:
         raise UserError("--sample over many files needs --seed N")
     workers, settings = _settings(job)
-    precision, _ = resolved_precision(job.models[0][0], settings.device, job.precision)
+    precision, _ = resolved_precision(job.models[0], settings.device, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = job.made_of(settings.device)
     files = CorpusJob(tuple(job.inputs), Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
@@ -262,7 +262,7 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     device = "cpu" if _forks(machine.device) else machine.device
     threads = machine.threads or max(1, _cores() // workers)
     indexes = job.translation_memory.indexes if job.translation_memory else ()
-    memory = next(((str(index.path), index.name) for index in indexes), ())
+    memory = [(str(index.path), index.name) for index in indexes]
     glossary = (str(job.glossary), *job.direction.languages) if job.glossary else ()
     return workers, WorkerSettings(
         job.models[0], job.plain(), device, threads, job.precision, job.shortlist, glossary, job.form, memory

@@ -59,7 +59,7 @@ def find_direction(
 
     Raises `UserError` that lists the directions if none or more than one matches.
     """
-    known = [direction for direction in directions if all(direction.languages)]
+    known = [direction for direction in directions if any(direction.languages)]
     if not known and len(directions) <= 1 and not (source or target):
         return None
     fitting = fitting_directions(tuple(directions), source, target)
@@ -108,14 +108,16 @@ def legs_of(pair: Direction, pivots: Mapping[Direction, str]) -> tuple[Direction
 
 @lru_cache(maxsize=1024)
 def fitting_directions(directions: tuple[Direction, ...], source: str, target: str) -> tuple[Direction, ...]:
-    """The directions that match the requested languages; an empty language matches all. Cached because each text of a
-    call asks for the same languages."""
+    """The directions that match the requested languages; an empty language matches all, and so does one that was not
+    named when the model was trained. Cached because each text of a call asks for the same languages."""
     return tuple(
         direction
         for direction in directions
-        if all(direction.languages)
-        and (not source or same_language(source, direction.source))
-        and (not target or same_language(target, direction.target))
+        if any(direction.languages)
+        and all(
+            not name or not language or same_language(name, language)
+            for name, language in zip((source, target), direction.languages, strict=True)
+        )
     )
 
 

@@ -55,8 +55,8 @@ class WorkerSettings:
     """The arguments of `read_glossary`."""
     form: str = "text"
     """Form of the lines: see `shown`."""
-    memory: Sequence[str] = ()
-    """The index of a translation memory and the name of its file."""
+    memory: Sequence[tuple[str, str]] = ()
+    """The indexes of a translation memory, each with the name of its file."""
 
 
 def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
@@ -108,8 +108,7 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
         torch.set_num_threads(settings.threads)
         if not settings.memory:
             return options
-        index, name = settings.memory
-        return replace(options, memory=TranslationMemory([Index(Path(index), name)]))
+        return replace(options, memory=TranslationMemory(Index(Path(path), name) for path, name in settings.memory))
 
     work(["a"], 1, options)  # what is made at first use is made once, before the workers are forked
     return lambda texts, first: work(texts, first, complete())

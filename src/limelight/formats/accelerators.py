@@ -3,6 +3,7 @@
 import re
 
 from limelight.formats.unit import Code, Parts
+from limelight.text.words import UNSPACED
 
 MAX_LABEL = 60
 """Maximum number of characters of a text with an accelerator."""
@@ -31,11 +32,13 @@ def without_accelerator(text: str) -> tuple[str, str]:
 
 def with_accelerator(text: str, letter: str) -> str:
     """The text with an accelerator: before the same letter at the beginning of a word, or anywhere; else before its
-    first letter."""
-    if not letter:
-        return text
+    first letter; in brackets behind a text of letters that have no keys, such as Chinese. Without letters as it is."""
     letters = [match.start() for match in _LETTER.finditer(text) if match[1]]
+    if not letter or not letters:
+        return text
     same = [position for position in letters if text[position].casefold() == letter.casefold()]
     first = [position for position in same if not text[position - 1 : position].isalnum()]
-    position = [*first, *same, *letters, len(text)][0]
+    position = [*first, *same, *letters][0]
+    if re.match(f"[{UNSPACED}]", text[position]):
+        return re.sub(r"(?=\W*\Z)", f"(&{letter.upper()})", text, count=1)
     return f"{text[:position]}&{text[position:]}"

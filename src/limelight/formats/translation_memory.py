@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from limelight.errors import UserError, shown
+from limelight.errors import UserError
 from limelight.files import cause, fill_file, locked
 from limelight.formats.pairs import names_languages, read_pairs
 from limelight.text.languages import normal_code
@@ -136,17 +136,16 @@ def open_memory(
 
 
 def open_memories(
-    path: str | Path, directions: Iterable[tuple[str, str]], say: Callable[[str], None]
+    path: str | Path, directions: Iterable[tuple[str, str]], *, name: str = "", say: Callable[[str], None]
 ) -> TranslationMemory:
-    """The memory of a file in these directions, without the directions of which it has no pairs. Matches show its name
-    without the folder: clients of a service read them.
+    """The memory of a file in these directions, without the directions of which it has no pairs.
 
     Raises `UserError` as `open_memory` does, and for a file that does not name its languages with several directions.
     """
     wanted, indexes, errors = list(directions) or [("", "")], list[Index](), list[UserError]()
-    name = shown(Path(path).name)
     if len(wanted) > 1 and not names_languages([path]):
-        raise UserError(f"{path}: its languages are not in the file, and the model has several; use TMX")
+        remedy = "give --from and --to, or use TMX"
+        raise UserError(f"{path}: its languages are not in the file, and the model has several: {remedy}")
     for source, target in wanted:
         try:
             indexes += open_memory(path, source, target, name=name, say=say).indexes

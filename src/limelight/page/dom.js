@@ -123,7 +123,7 @@ export function rove(elements, event, columns = 1) {
   const steps = { ArrowLeft: -right, ArrowRight: right, ArrowUp: -columns, ArrowDown: columns };
   const from = elements.indexOf(document.activeElement);
   const to = { Home: 0, End: elements.length - 1 }[event.key] ?? from + (steps[event.key] ?? NaN);
-  if (from < 0 || !elements[to]) return false;
+  if (from < 0 || to === from || !elements[to]) return false;
   event.preventDefault();
   for (const each of elements) each.tabIndex = each === elements[to] ? 0 : -1;
   elements[to].focus();

@@ -241,7 +241,7 @@ class Codec:
             return ""
         known = {each.source for each in self.directions}
         expected = {source} if detector is None else {*detector.languages, *known}
-        if foreign := foreign_language(text, expected):
+        if foreign := foreign_language(text, expected)[0]:
             return foreign
         if detector is None or source not in detector.languages or len(text.split()) < 2:
             return ""

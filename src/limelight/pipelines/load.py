@@ -133,7 +133,9 @@ def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None,
     if len(stored) > 1 and use is not TRANSLATE:
         raise UserError(f"{len(stored)} models: translators alone can be an ensemble; give one model")
     if options.get("precision") == "auto":
-        options["precision"] = "int8" if device.type == "cpu" and all(map(_keeps_quality, stored)) else None
+        options["precision"] = (
+            "int8" if device.type == "cpu" and all(keeps_quality(model.folder) for model in stored) else None
+        )
     make = resolve(use.pipeline)
     set_options = {name: value for name, value in options.items() if value is not None}
     for name, value in set_options.items():
@@ -179,9 +181,9 @@ def make_translator(
     return translator
 
 
-def _keeps_quality(stored: StoredModel) -> bool:
+def keeps_quality(folder: Path) -> bool:
     """Whether int8 is available, and costs little by the measurement of the run."""
-    measured = read_table(stored.folder / INT8_COST, Int8Cost)
+    measured = read_table(folder / INT8_COST, Int8Cost)
     return int8_kind() is not None and measured is not None and measured.bleu <= MAX_INT8_COST
 
 

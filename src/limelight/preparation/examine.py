@@ -80,7 +80,7 @@ def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int
     if any(map(encoding_damage, sides)):
         return "encoding"
     named = zip(sides, stretches.languages, strict=True)
-    if any(code and foreign_language(text, [code], least=CLEAR) for text, code in named):
+    if any(code and foreign_language(text, [code])[1] >= CLEAR for text, code in named):
         return "language"
     if report.total - first in stretches.misaligned:
         return "misaligned"

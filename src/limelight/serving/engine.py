@@ -33,7 +33,7 @@ from limelight.serving.links import PING, Report, ReportCallback, Task
 from limelight.serving.logs import Log
 from limelight.serving.stored import read_terms
 from limelight.text.glossary import Glossary, Term
-from limelight.text.judge import foreign_evidence
+from limelight.text.judge import foreign_language
 
 MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
@@ -233,7 +233,7 @@ class TranslationLane(Engine):
         known = dict.fromkeys(sources, 1.0)
         if (detector := self._translator.detector) is not None:
             known = detector.probabilities(text)
-        foreign, sure = foreign_evidence(text, {*known, *sources})
+        foreign, sure = foreign_language(text, {*known, *sources})
         found = {foreign: sure} if foreign else {}
         return found | {code: likely * (1 - sure) for code, likely in known.items()}
 

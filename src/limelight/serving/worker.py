@@ -12,7 +12,7 @@ from limelight.child import Inbox, Send
 from limelight.config import load_config
 from limelight.decoding.ahead import compile_aside
 from limelight.decoding.sampling import Sampling
-from limelight.errors import UserError, fault_of
+from limelight.errors import UserError, fault_of, shown
 from limelight.formats.translation_memory import open_memories
 from limelight.memory import hold_memory_for_work, rare_collections
 from limelight.models.families import choose_device
@@ -81,7 +81,9 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
 def _translating(translator: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
     translator.name = loading.name
     snapshots = Snapshots(loading.folder, loading.name, device)
-    memory = open_memories(loading.memory, translator.directions, warnings.warn) if loading.memory else None
+    memory, name = None, shown(Path(loading.memory).name)  # without the folder: clients read it
+    if loading.memory:
+        memory = open_memories(loading.memory, translator.directions, name=name, say=warnings.warn)
     warm_up(translator)
     known = description(translator, pivot=loading.pivot, snapshots=len(snapshots.updates))
     valid = load_config(find_model(loading.folder) / CONFIG).data.valid

@@ -121,20 +121,14 @@ CLEAR = 0.9975
 """Minimum probability for removing a pair: words such as "men" are of several languages."""
 
 
-def foreign_language(text: str, known: Collection[str], *, least: float = 0.0) -> str:
-    """The code of the language in which a text probably is, if that is none of `known`; else, or if it is less probable
-    than `least`, "".
+def foreign_language(text: str, known: Collection[str]) -> tuple[str, float]:
+    """The code of the language in which a text probably is, if that is none of `known`, and the probability that it is
+    in that language rather than in a known one; else "" and 0.0. Without known languages, as in a model whose languages
+    have no names, nothing is foreign.
 
-    >>> foreign_language("¿Dónde está la estación?", ["en", "de", "fr"])
-    'es'
+    >>> foreign_language("Почему?", ["en", "de", "fr"])
+    ('ru', 1.0)
     """
-    language, probability = foreign_evidence(text, known)
-    return language if probability >= least else ""
-
-
-def foreign_evidence(text: str, known: Collection[str]) -> tuple[str, float]:
-    """The same, with the probability that the text is in that language rather than in a known one; 0.0 without one.
-    Without known languages, as in a model whose languages have no names, nothing is foreign."""
     own = {normal_code(language) for language in known}
     if not own:
         return "", 0.0
