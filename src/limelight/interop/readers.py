@@ -44,9 +44,8 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     """
     require_new(out)
     foreign = recognize(source)
-    if foreign is None or not foreign.is_read:
-        what = f"for {foreign.format}" if foreign else "in no known format"
-        raise UserError(f"{source}: this is a model {what}; {IMPORTED}")
+    if foreign is None:
+        raise UserError(f"{source}: this is a model in no known format; {IMPORTED}")
     if bool(source_lang) != bool(target_lang):
         raise UserError("--source LANG and --target LANG belong together: give both languages of the model")
     imported = READERS[foreign.format](foreign.path, source_lang, target_lang)

@@ -13,8 +13,6 @@ from limelight.errors import UserError
 from limelight.untrusted import open_plain, read_plain
 
 _MAX_CONFIG_BYTES = 1_000_000
-_NOT_READ = {"*.onnx": "ONNX", "*.gguf": "GGUF", "*.index": "TensorFlow", "*.ckpt": "PyTorch", "*.pt": "PyTorch"}
-"""Files of formats that are known and not imported."""
 
 
 class Foreign(NamedTuple):
@@ -22,11 +20,6 @@ class Foreign(NamedTuple):
 
     format: str
     path: Path
-
-    @property
-    def is_read(self) -> bool:
-        """Whether it can be imported."""
-        return self.format not in _NOT_READ.values()
 
 
 def recognize(path: Path) -> Foreign | None:
@@ -55,9 +48,7 @@ def _folder(folder: Path) -> Foreign | None:
         raise UserError(
             f"{folder}: it has several Marian models: name one of {', '.join(path.name for path in models)}"
         )
-    if models:
-        return Foreign("Marian", models[0])
-    return next((Foreign(name, folder) for pattern, name in _NOT_READ.items() if any(folder.glob(pattern))), None)
+    return Foreign("Marian", models[0]) if models else None
 
 
 def _file(path: Path) -> Foreign | None:
@@ -79,4 +70,4 @@ def _file(path: Path) -> Foreign | None:
         return Foreign("Marian", path)
     if path.name == "model.safetensors":
         return _folder(path.parent)
-    return next((Foreign(name, path) for pattern, name in _NOT_READ.items() if path.match(pattern)), None)
+    return None

@@ -90,8 +90,10 @@ def _refuse_foreign(path: Path) -> None:
 
     foreign = recognize(path)
     if foreign is not None:
-        way = f"`limelight import {path} -o NEW` makes one of it" if foreign.is_read else IMPORTED
-        raise UserError(f"{path}: this is a model for {foreign.format}, not a model folder; {way}")
+        raise UserError(
+            f"{path}: this is a model for {foreign.format}, not a model folder; `limelight import {path} -o NEW` makes "
+            "one of it"
+        )
 
 
 def find_start(begin_with: str, run: Path) -> Path:
