@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from limelight.config.models import FAMILIES, plugins_of
+from limelight.config.models import FAMILIES
 from limelight.config.run import Corpus, RunConfig
 from limelight.errors import UserError, shown
 from limelight.files import cause
@@ -50,11 +50,8 @@ def load_config(path: str | Path) -> RunConfig:
 
 
 def dump_config(config: RunConfig) -> str:
-    """The configuration as YAML with all settings, and with the plugins that they need, if any. Raises `UserError` if
-    it is too long to be read again."""
-    plugins = plugins_of(config.model)
-    values = {"format": FORMAT, **({"plugins": plugins} if plugins else {}), **config.model_dump(mode="json")}
-    text = write_yaml(values)
+    """The configuration as YAML with all settings. Raises `UserError` if it is too long to be read again."""
+    text = write_yaml({"format": FORMAT, **config.model_dump(mode="json")})
     if len(text.encode()) > MAX_YAML_BYTES:
         raise UserError(
             f"the configuration has {len(text):,} characters, and at most {MAX_YAML_BYTES:,} bytes can be read again: "
@@ -65,15 +62,15 @@ def dump_config(config: RunConfig) -> str:
 
 def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConfig:
     """Validate plain values against the schema. Raises `UserError` that lists the faults, up to `MAX_FAULTS`."""
-    stored, plugins = values.get("format", 1), values.get("plugins")
+    stored = values.get("format", 1)
     if type(stored) is not int or not 1 <= stored <= FORMAT:
         raise UserError(
             f"{where}: format is {shown(repr(stored))}, and this version of Limelight reads formats 1 to {FORMAT}; use "
             "the version that wrote it, or a later one"
         )
+    # `plugins` was written by version 0.2.0.
     current = {key: value for key, value in values.items() if key not in ("format", "plugins")}
     current = _without_retired(current) if "format" in values else current
-    written_with = f"this was written with plugins, which --plugin FILE names: {shown(str(plugins))}"
     try:
         return RunConfig.model_validate(current)
     except ValidationError as error:
@@ -81,7 +78,7 @@ def config_from(values: dict[Any, Any], where: str = "configuration") -> RunConf
         family = str(model.get("family")) if isinstance(model, dict) else ""
         faults = [shown(_describe(fault, family), 500) for fault in error.errors()[:MAX_FAULTS]]
         more = [f"and {error.error_count() - MAX_FAULTS} more"] * (error.error_count() > MAX_FAULTS)
-        raise UserError(f"{where}: " + "; ".join([*faults, *more, *[written_with] * bool(plugins)])) from None
+        raise UserError(f"{where}: " + "; ".join([*faults, *more])) from None
 
 
 def _without_retired(value: Any, name: str = "") -> Any:

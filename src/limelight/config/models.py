@@ -57,29 +57,11 @@ POSITIONS: Registry[Callable[..., Any]] = Registry(
 """Positions of a Transformer: made from its configuration. They are added to embeddings (`forward` and `at`, see
 `SinusoidalPositions`), or rotate queries and keys (a subclass of `RotaryPositions`)."""
 
-PARTS: dict[str, Registry[Any]] = {
-    "score": SCORES,
-    "norm_type": NORMS,
-    "feed_forward": FEED_FORWARDS,
-    "positions": POSITIONS,
-}
-"""The registry of each setting of a model that names a part."""
-
-
-def plugins_of(model: "ModelSection") -> dict[str, str]:
-    """The module of each setting that names a part of a plugin."""
-    plugins: dict[str, str] = {}
-    for setting, registry in PARTS.items():
-        part = registry.parts.get(getattr(model, setting, ""), "")
-        if not isinstance(part, str):
-            plugins[setting] = part.__module__
-    return plugins
-
 
 def _known(registry: Registry[Any]) -> AfterValidator:
     def check(name: str) -> str:
         if not registry.has(name):
-            raise ValueError(f"must be one of {', '.join(registry.parts)}")
+            raise ValueError(f"must be one of {', '.join(registry.parts)}, or of a plugin that --plugin FILE names")
         return name
 
     return AfterValidator(check)
