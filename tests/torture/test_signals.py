@@ -24,7 +24,7 @@ PHASES = {
         "preparation.vocabulary.train_tokenizer": 1,
         "preparation.pairs.make_stores": 1,
         "preparation.pairs.read_valid": 1,
-        "training.tasks.translation.validation_batches": 1,
+        "training.tasks.translation.batches_of": 1,
     },
     "first step": {"training.loop.update": 1, "training.optimization.loss.linear_cross_entropy": 1},
     "step": {"training.optimization.loss.linear_cross_entropy": 24},

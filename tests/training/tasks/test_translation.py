@@ -20,13 +20,12 @@ from limelight.preparation.pairs import Prepared
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.training.optimization.loss import batch_loss
-from limelight.training.tasks.task import Validation, mean_loss
+from limelight.training.tasks.task import Validation, mean_loss, require_room_for
 from limelight.training.tasks.translation import (
     Translation,
     balance,
     mean_of,
     valid_pairs,
-    validation_batches,
     views_of,
 )
 from tests.models.helpers import batch_of
@@ -88,7 +87,8 @@ def test_the_loss_is_per_piece_over_all_pairs(model: Seq2Seq, tokenizers: Tokeni
         batch = batch_of(model, [tokenizers.source.encode(pair.source)], [tokenizers.target.encode(pair.target)])
         total += batch_loss(model, batch, label_smoothing=0.0).item()
         pieces += batch.target_tokens
-    batches = validation_batches(pairs, tokenizers, tokens=60, longest=None)
+    (valid,) = task_of(model, tokenizers, pairs).valid.values()
+    batches = valid.batches
     assert len(batches) > 3
     found = mean_loss(model.train(), batches, "fp32")
     assert found == pytest.approx(total / pieces, rel=1e-5)
@@ -153,11 +153,11 @@ def test_how_bleu_is_measured_is_known(
 
 
 def test_a_pair_that_the_model_cannot_take_is_named(tokenizers: Tokenizers, pairs: list[Pair]) -> None:
-    pieces = max(len(tokenizers.source.encode(pair.source)) for pair in pairs[:1])
+    sides = [[tokenizers.source.encode(text)] for text in (pairs[0].source, pairs[0].target)]
+    longest = max(len(side[0]) for side in sides) + 1
     with pytest.raises(UserError, match=r"valid\.tsv:1: this text for validation has \d+ tokens"):
-        validation_batches(pairs[:1], tokenizers, tokens=60, longest=pieces)
-    longest = max(len(tokenizers.source.encode(side)) for side in (pairs[0].source, pairs[0].target)) + 1
-    assert len(validation_batches(pairs[:1], tokenizers, tokens=60, longest=longest)) == 1
+        require_room_for(pairs[:1], *sides, longest=longest - 1)
+    require_room_for(pairs[:1], *sides, longest=longest)
 
 
 def prepared(tokenizers: Tokenizers, *sizes: int, words: Sequence[AlignmentStore] = ()) -> Prepared:

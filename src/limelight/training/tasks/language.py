@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 from torch.nn import functional
 
-from limelight.batching.batch import begun, label_batch
+from limelight.batching.batch import begun, cut_batches, label_batch
 from limelight.batching.blocks import BlockStream, MaskedStream, blocks_in_order
 from limelight.batching.drawing import View
 from limelight.batching.stream import LabelStream
@@ -20,7 +20,7 @@ from limelight.preparation.pairs import Prepared
 from limelight.preparation.plain_text import PreparedText
 from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
-from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_room_for
 
 LOOKED_AT = 16_384
 """Minimum number of tokens in a validation batch."""
@@ -101,11 +101,11 @@ class Labels(Task):
         pairs, tokenizer = list(chain.from_iterable(prepared.valid)), prepared.tokenizers.source
         rows = [begun(tokenizer.encode(pair.source)) for pair in pairs]
         numbers = np.array(label_numbers(pairs, prepared.labels), dtype=np.int64)
+        require_room_for(pairs, rows, longest=longest_sequence(model))
+        lengths, generator = np.array([len(row) + 1 for row in rows], dtype=np.int64), np.random.default_rng(0)
         self.valid_batches = [
             label_batch([rows[text] for text in texts], numbers[texts], padding=tokenizer.padding)
-            for texts in cut_validation(
-                pairs, rows, rows, tokens=config.batching.tokens, longest=longest_sequence(model)
-            )
+            for texts in cut_batches(lengths, lengths, tokens=config.batching.tokens, generator=generator)
         ]
 
     def validate(self, model: Model, precision: str) -> Validation:

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 from torch import Tensor
 
-from limelight.batching.batch import Batch, cut_batches
+from limelight.batching.batch import Batch
 from limelight.batching.stream import Stream
 from limelight.config import RunConfig
 from limelight.models.families import family_of
@@ -87,19 +86,12 @@ class Task(ABC):
         """Validate the current weights, with products in `precision`. Changes no state, including the random state."""
 
 
-def cut_validation(
-    pairs: Sequence[Pair], *sides: Sequence[Sequence[int]], tokens: int, longest: int | None
-) -> list[np.ndarray]:
-    """The pairs of each batch for validation, given the ids of both sides.
-
-    Raises `UserError` for a pair with more tokens than the `longest` sequence that the model permits: now, not at the
-    first validation.
-    """
+def require_room_for(pairs: Sequence[Pair], *sides: Sequence[Sequence[int]], longest: int | None) -> None:
+    """Raises `UserError` for a pair for validation, whose ids are in `sides`, with more tokens than the `longest`
+    sequence that the model permits: now, not at the first validation."""
     if longest is not None:
         for pair, *rows in zip(pairs, *sides, strict=True):
             require_room(max(rows, key=len), longest, f"{pair.place}: this text for validation")
-    lengths = [np.array([len(row) + 1 for row in side], dtype=np.int64) for side in sides]
-    return cut_batches(*lengths, tokens=tokens, generator=np.random.default_rng(0))
 
 
 def mean_loss(model: Model, batches: Iterable[Batch], precision: str) -> float:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from limelight.batching.batch import Batch, make_batch
 from limelight.batching.drawing import Drawing, View
 from limelight.batching.stream import BatchStream
 from limelight.config import (
@@ -29,6 +28,7 @@ from limelight.evaluation.metrics import (
     further_metric,
 )
 from limelight.formats import read_lines
+from limelight.inspection.batches import batches_of
 from limelight.models.interface import Model, Seq2Seq, device_of, longest_sequence
 from limelight.pipelines.translator import Translator
 from limelight.preparation.lexicon import evenly
@@ -37,7 +37,7 @@ from limelight.preparation.replay import by_direction
 from limelight.text.augmentation import Languages
 from limelight.text.pair import Pair
 from limelight.tokens import BACK_TRANSLATED, Tokenizers, language_tag, side_constraint_tag, tagged
-from limelight.training.tasks.task import Task, Validation, cut_validation, mean_loss
+from limelight.training.tasks.task import Task, Validation, mean_loss, require_room_for
 
 MAX_DATA_WORKERS = 8
 
@@ -68,9 +68,10 @@ class ValidSet:
             bleu_metric(self.tokenize)  # raises before any work
             counts = f"{len(self.chosen):,} of {len(pairs):,} sentences"
             self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {counts}"
-        self.batches = validation_batches(
-            pairs, self.tokenizers, tokens=config.batching.tokens, longest=longest_sequence(model)
-        )
+        sources = self.tokenizers.source.encode_batch([pair.source for pair in pairs])
+        targets = self.tokenizers.target.encode_batch([pair.target for pair in pairs])
+        require_room_for(pairs, sources, targets, longest=longest_sequence(model))
+        self.batches = [rows.batch for rows in batches_of(model, sources, targets, batch_tokens=config.batching.tokens)]
 
     def measure(self, model: Seq2Seq, precision: str) -> Validation:
         """The loss over all batches, and metrics of greedy translations of evenly spaced pairs."""
@@ -96,23 +97,6 @@ class ValidSet:
         middle = len(outputs) // 2
         shown = self.chosen[middle].source, references[middle], outputs[middle]
         return Validation(loss, figures, tuple(zip(("source", "reference", "model"), shown, strict=True)))
-
-
-def validation_batches(
-    pairs: Sequence[Pair], tokenizers: Tokenizers, *, tokens: int, longest: int | None
-) -> list[Batch]:
-    """All pairs as batches; see `cut_validation`."""
-    sources = [tokenizers.source.encode(pair.source) for pair in pairs]
-    targets = [tokenizers.target.encode(pair.target) for pair in pairs]
-    return [
-        make_batch(
-            [sources[row] for row in rows],
-            [targets[row] for row in rows],
-            source_padding=tokenizers.source.padding,
-            target_padding=tokenizers.target.padding,
-        )
-        for rows in cut_validation(pairs, sources, targets, tokens=tokens, longest=longest)
-    ]
 
 
 class Translation(Task):
