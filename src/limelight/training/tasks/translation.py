@@ -68,8 +68,8 @@ class ValidSet:
             bleu_metric(self.tokenize)  # raises before any work
             counts = f"{len(self.chosen):,} of {len(pairs):,} sentences"
             self.measured_by = f"sacreBLEU {self.tokenize}, cased, greedy, {counts}"
-        sources = self.tokenizers.source.encode_batch([pair.source for pair in pairs])
-        targets = self.tokenizers.target.encode_batch([pair.target for pair in pairs])
+        sources = [self.tokenizers.source.encode(pair.source) for pair in pairs]
+        targets = [self.tokenizers.target.encode(pair.target) for pair in pairs]
         require_room_for(pairs, sources, targets, longest=longest_sequence(model))
         self.batches = [rows.batch for rows in batches_of(model, sources, targets, batch_tokens=config.batching.tokens)]
 
