@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import nsmallest
 from typing import NamedTuple
 
 from limelight.errors import counted, shown
@@ -20,8 +19,8 @@ KEPT = "kept"
 NAMED = (IN_TARGET_LANGUAGE, "span misplaced")
 """Beginnings of warnings that have reasons of their own here."""
 COLUMNS = ("file", "segment", "line", "reasons", "confidence", "source", "translation")
-WORST = 3
-"""The least sure translations that are shown in the summary."""
+EXAMPLES = 3
+"""Strings that were kept, in the summary."""
 SHOWN = 20
 """Suspect segments, and files that were left out, in the summary."""
 
@@ -87,7 +86,7 @@ class Report:
         self.notes += other.notes
 
     def summary(self) -> Iterator[str]:
-        """Lines for people: the counts, then the first files left out, the first suspects, the least sure segments."""
+        """Lines for people: the counts, then the first files left out and the first suspects."""
         counts = Counter(kind for note in self.notes for kind in note.kinds)
         listed = [f"{counts[kind]:,} {kind}" for kind in KINDS if counts[kind] or kind == SUSPECT]
         sure = f" (confidence below {LOW_CONFIDENCE})" * (counts[UNSURE] > 0)
@@ -97,17 +96,13 @@ class Report:
             yield f"  in {counted(self.moved, 'segment')} {lost}"
         kept = [note for note in self.notes if KEPT in note.kinds]
         if kept:
-            examples = ", ".join(repr(shown(note.source, 20)) for note in kept[:WORST])
+            examples = ", ".join(repr(shown(note.source, 20)) for note in kept[:EXAMPLES])
             yield f"  {counted(len(kept), 'string')} kept as identifiers or notes, such as {examples}"
         if self.left:
             were = "was there already, and newer than its source" if len(self.left) == 1 else "were there already"
             yield f"  {counted(len(self.left), 'file')} {were}: not translated again"
         yield from _first_items("left out", self.left_out)
         yield from _first_items("suspect", self.suspects)
-        for note in nsmallest(WORST, self.notes, key=lambda note: 1 if note.confidence is None else note.confidence):
-            if UNSURE in note.kinds:
-                texts = f"{shown(note.source, 60)!r} -> {shown(note.translation, 60)!r}"
-                yield f"  least sure: {note.file}:{note.line}: {note.confidence:.2f}: {texts}"
 
     def rows(self) -> Iterator[str]:
         """The lines of a table of tab-separated values: all notes and all files that were left out."""
