@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
 
 from limelight.config import RunConfig, dump_config, load_config
 from limelight.errors import UserError
@@ -32,15 +30,6 @@ from limelight.tokens.extend import Extension
 from limelight.untrusted import read_plain
 
 
-class Unallocated(TorchFunctionMode):
-    """A context in which `torch.empty` allocates no memory: new modules have parameters on the `meta` device, and their
-    initial weights, which a file replaces, are not drawn. Buffers are filled as ever."""
-
-    def __torch_function__(self, function: Any, types: Any, arguments: Any = (), named: Any = None) -> Any:
-        elsewhere = {"device": "meta"} if function is torch.empty else {}
-        return function(*arguments, **{**(named or {}), **elsewhere})
-
-
 @dataclass(frozen=True)
 class StoredModel:
     """A model loaded from a folder."""
@@ -59,12 +48,8 @@ class StoredModel:
     def model(self) -> Model:
         """The readable model in fp32, which is built when it is first asked for."""
         labels = self.rows.labels if isinstance(self.rows, Classifier) else ()
-        make = partial(build_model, self.config.model, self.tokenizers, labels)
         with torch.random.fork_rng(devices=[]):
-            with Unallocated():
-                model = make()
-            if any(buffer.is_meta for buffer in model.buffers()):  # a plugin fills what `torch.empty` returns
-                model = make()
+            model = build_model(self.config.model, self.tokenizers, labels)
         assign_weights(model, {name: numbers_of(weight) for name, weight in self.rows.named_parameters()})
         return model.float().to(self.device).eval()  # float: whatever torch's default type is
 
