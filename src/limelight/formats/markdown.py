@@ -19,8 +19,6 @@ _KEPT = re.compile(
     r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\[\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
 )
 """Formulas, notes and wiki links, which CommonMark does not have."""
-_AROUND = re.compile(r"(\[\[[^\[\]|\n]+\|)[^\[\]\n]+(\]\])|(==)(?=[^\s=])[^=\n*_`\[\]<\\]+(?<=\S)(==)(?!=)")
-"""Markup around text that CommonMark does not have: labels of wiki links, and highlighted text."""
 _HIGHLIGHT = re.compile(
     r"^(\{[%{][<%]?)[ \t]*highlight\b(?:(?!^\1[ \t]*highlight\b).)*?^\1[ \t]*(?:/[ \t]*|end)highlight\b[^\n]*",
     re.DOTALL | re.MULTILINE,
@@ -327,15 +325,12 @@ def _link(state: Any, silent: bool, opened: str = "[") -> bool:
 
 
 def _dialect(state: Any, silent: bool) -> bool:
-    kept, around = (expression.match(state.src, state.pos, state.posMax) for expression in (_KEPT, _AROUND))
-    match = kept or around
+    match = _KEPT.match(state.src, state.pos, state.posMax)
     if match is None:
         return False
     if not silent:
-        last = match.lastindex
-        for kind, group in (("mark_open", last - 1), ("mark_close", last)) if last else (("code", 0),):
-            token = state.push(kind, "", 0)
-            token.content = match[group]
-            _mark(token, *match.span(group))
+        token = state.push("code", "", 0)
+        token.content = match[0]
+        _mark(token, *match.span())
     state.pos = match.end()
     return True
