@@ -107,10 +107,6 @@ def test_templates_are_not_escaped() -> None:
     )
 
 
-def test_lines_of_a_text_area_stay() -> None:
-    assert "ONE\n\nTWO" in translated("<textarea>one\n\ntwo</textarea>", ".html")
-
-
 def test_an_entity_of_thousands_of_digits_is_no_character() -> None:
     text = f"<p title='a {'&#1' * 9}'>one &#{'1' * 5000}; two &amp; three</p>"
     assert texts(text, ".html")[-1] == "one \ufffd two & three"

@@ -201,10 +201,7 @@ class _Reader:
             plain = escape_xml if self.xml else partial(escape, quote=False)
             yield Splice(begin, end, tuple(parts_of(new, unit.codes, partial(_escaped, raw=raw, escaped=plain))))
 
-        before = self.tags[numbers.start - 1] if numbers.start else None
-        is_exact = before is not None and not self.xml and (before.name, before.kind) == ("textarea", "open")
-        parts = [_unescaped(self.text[begin:end])] if is_exact else list(self._parts(numbers, begin, end))
-        unit = make_unit(parts, write, line_at(self.text, begin))
+        unit = make_unit(list(self._parts(numbers, begin, end)), write, line_at(self.text, begin))
         if has_words(unit.text):
             yield unit
 
