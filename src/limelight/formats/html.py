@@ -32,7 +32,7 @@ INLINE = frozenset(
     )
 )
 OPAQUE = frozenset(re.findall(r"\w+", "script style pre code kbd samp var tt svg math"))
-"""Elements whose content is not translated; the texts of pictures (`svg`) are units of their own."""
+"""Elements whose content is not translated."""
 _IMPLIED = ("dd", "dt", "li", "optgroup", "option", "p", "tbody", "td", "tfoot", "th", "thead", "tr")
 """Elements whose end tag may be left out: they end with the one around them."""
 ATTRIBUTES = ("alt", "title", "placeholder", "aria-label", "label", "summary")
@@ -171,23 +171,20 @@ class _Reader:
         self.structure = structure or set[int]()
         self.tags = list(scan_tags(text, *span, html=not self.xml))
         self.closings = self._find_closings()
-        self.units = list(self._units(range(len(self.tags)), *span))
+        self.units = list(self._units(*span))
 
-    def _units(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
-        """The units between two positions, with tags of these numbers."""
-        first = number = numbers.start
-        while number < numbers.stop:
+    def _units(self, begin: int, end: int) -> Iterator[Unit]:
+        """The units between two positions."""
+        first = number = 0
+        while number < len(self.tags):
             tag, last = self.tags[number], self._last_tag(number)
             if not self.xml:
                 yield from self._attributes(tag)
-            is_picture = tag.name == "svg" and last > number and not self.xml
-            if is_picture and numbers.stop == len(self.tags):  # pictures inside pictures are left out
-                yield from self._units(range(number + 1, last), tag.end, self.tags[last].begin)
             if not self._is_inline(number):
                 yield from self._block(range(first, number), begin, tag.begin)
                 begin, first = self.tags[last].end, last + 1
             number = last + 1
-        yield from self._block(range(first, numbers.stop), begin, end)
+        yield from self._block(range(first, len(self.tags)), begin, end)
 
     def _block(self, numbers: range, begin: int, end: int) -> Iterator[Unit]:
         """The text between two block tags, without outer white space."""
