@@ -188,7 +188,7 @@ def test_samples_of_one_text_are_drawn_independently_best_first(seed: int) -> No
         ({"sampling": Sampling(), "beam_size": 4}, "beam_size=4 and sampling exclude each other"),
         ({"sampling": Sampling(), "n_best": 0}, "n_best must be from 1 to 1000, not 0"),
         ({"n_best": 1001}, "n_best must be from 1 to 1000, not 1001"),
-        ({"sampling": {"top_k": 5}}, "sampling must be a Sampling"),
+        ({"sampling": 5}, "sampling must be a Sampling"),
         ({"prefix": ["a", "b"]}, "prefix is a list of 2 for 1 text: give one for each, '' forces nothing"),
         ({"prefix": "a"}, "prefix is a single string for 1 text: give one for each"),
     ],

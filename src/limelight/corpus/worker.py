@@ -70,7 +70,6 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
     import torch
 
     from limelight.decoding.ahead import compile_here
-    from limelight.decoding.sampling import Sampling
     from limelight.formats.glossaries import read_glossary
     from limelight.formats.translation_memory import Index, TranslationMemory
     from limelight.inference.prepare import slow_precision
@@ -91,8 +90,6 @@ def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
         print(f"limelight: {slow}", file=sys.stderr, flush=True)
     search = dict(settings.options)
     batch_tokens = search.pop("batch_tokens")
-    if search.get("sampling") is not None:
-        search["sampling"] = Sampling(**search["sampling"])
     if settings.glossary:
         search["glossary"] = read_glossary(*settings.glossary)
     options = translator.options(**search)

@@ -142,6 +142,8 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; search options are {', '.join(names)}")
     named: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     sampling, n_best = named.pop("sampling", None), named.pop("n_best", 1)
+    if isinstance(sampling, dict):  # from another process
+        sampling = Sampling(**sampling)
     if not isinstance(sampling, Sampling | None):
         raise UserError(f"sampling must be a Sampling(...), not {sampling!r}")
     if not isinstance(n_best, int):

@@ -181,8 +181,6 @@ class TranslationLane(Engine):
             number += 1 if units is None else len(units)
         if tags is not None or codes:
             options.setdefault("protect", translator.knows_marks)
-        if "sampling" in options:
-            options["sampling"] = Sampling(**options["sampling"])
         options["glossary"], memories = self._glossary(options), options.pop("memories", ())
         options["memory"] = self._memory_of(memories)
         return list(translator.jobs(texts, translator.options(**options)))
