@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from limelight.corpus.pool import ENDED, Process
-from limelight.corpus.shards import Shard
 from limelight.corpus.translate import Report
 from limelight.errors import RunError, UserError
+from limelight.files import sha256
 from tests.corpus.fakes import DIE, HANG, REFUSE, contents, drive, job_of, run, said, write_shards
 
 
@@ -133,16 +133,16 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, digest = write_shards(tmp_path / "in", shards=2, lines=5), Shard.digest
+    given = write_shards(tmp_path / "in", shards=2, lines=5)
 
-    def unreadable(shard: Shard) -> str:
-        if shard.path.name == "part-0.txt":
-            raise UserError(f"{shard.path}: cannot be read")
-        return digest(shard)
+    def unreadable(path: Path) -> str:
+        if path.name == "part-0.txt":
+            raise PermissionError(13, "Permission denied")
+        return sha256(path)
 
-    monkeypatch.setattr(Shard, "digest", unreadable)
+    monkeypatch.setattr("limelight.corpus.translate.sha256", unreadable)
     report = run(job_of(given, tmp_path / "out"))
-    assert report.faults == [f"{given / '0' / 'part-0.txt'}: cannot be read"]
+    assert report.faults == [f"{given / '0' / 'part-0.txt'}: cannot be read: permission denied"]
     assert len(list((tmp_path / "out").rglob("part-1.txt"))) == 1
 
 

@@ -14,22 +14,20 @@ from limelight.tokens import Tokenizers
 class Rows(Memory, State):
     """A row's kind (the first id of its source) and, of each hypothesis, a number that stands for all it has read."""
 
-    def __init__(self, kinds: Tensor, history: Tensor, source_valid: Tensor) -> None:
-        self.kinds, self.history, self.source_valid = kinds, history, source_valid
+    def __init__(self, kinds: Tensor, history: Tensor) -> None:
+        self.kinds, self.history = kinds, history
 
     def reorder(self, parents: Tensor) -> "Rows":
-        return Rows(self.kinds, self.history.gather(1, parents), self.source_valid)
+        return Rows(self.kinds, self.history.gather(1, parents))
 
     def keep(self, sentences: Tensor) -> "Rows":
-        return Rows(self.kinds[sentences], self.history[sentences], self.source_valid)
+        return Rows(self.kinds[sentences], self.history[sentences])
 
     def release(self, places: Tensor) -> "Rows":
-        return Rows(self.kinds.index_fill(0, places, 0), self.history.index_fill(0, places, 0), self.source_valid)
+        return Rows(self.kinds.index_fill(0, places, 0), self.history.index_fill(0, places, 0))
 
     def admit(self, fresh: "Rows", places: Tensor) -> "Rows":
-        return Rows(
-            put_rows(self.kinds, fresh.kinds, places), put_rows(self.history, fresh.history, places), self.source_valid
-        )
+        return Rows(put_rows(self.kinds, fresh.kinds, places), put_rows(self.history, fresh.history, places))
 
 
 class TableModel(Seq2Seq):
@@ -47,15 +45,15 @@ class TableModel(Seq2Seq):
         """Log-probabilities by kind and history."""
 
     def encode(self, source, source_valid):
-        return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]), source_valid)
+        return Rows(source[:, 0] % len(self.logits), torch.zeros_like(source[:, :1]))
 
     def start(self, memory, width=1):
-        return Rows(memory.kinds.clone(), memory.history.repeat(1, width), memory.source_valid)
+        return Rows(memory.kinds.clone(), memory.history.repeat(1, width))
 
     def step(self, ids, state):
         self.rows_read.append(ids.numel())
         history = (state.history * 5 + ids + 1) % self.logits.shape[1]
-        return self.logits[state.kinds[:, None], history], Rows(state.kinds, history, state.source_valid)
+        return self.logits[state.kinds[:, None], history], Rows(state.kinds, history)
 
     def step_some(self, ids, state, active):
         self.lived.append(len(active.sentences))

@@ -84,7 +84,6 @@ class Mean(Memory, State):
     """The mean of each source; nothing is carried along."""
 
     mean: Tensor
-    source_valid: Tensor
 
 
 class Toy(Seq2Seq[Mean, Mean]):
@@ -97,7 +96,7 @@ class Toy(Seq2Seq[Mean, Mean]):
         self.start_id, self.end_id = self.target_padding, end_id
 
     def encode(self, source: Tensor, source_valid: Tensor) -> Mean:
-        return Mean(self.source(source).sum(1) / source_valid.sum(1, keepdim=True), source_valid)
+        return Mean(self.source(source).sum(1) / source_valid.sum(1, keepdim=True))
 
     def start(self, memory: Mean, width: int = 1) -> Mean:
         return memory

@@ -201,6 +201,7 @@ def test_impossible_settings_are_refused(options: dict, message: str) -> None:
 def bounded(longest: int) -> Translator:
     one = translator()
     one.model.positions = LearnedPositions(4, longest=longest)
+    one.refresh(changed=True)
     return one
 
 

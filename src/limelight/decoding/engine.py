@@ -1,9 +1,9 @@
 """Continuous batching: one engine decodes requests with different settings together, batch-invariantly.
 
-Requests of the same width share a lane, which takes each step for all of them in one
-batch; a step of the engine is one step of every lane. Requests join and leave between steps: a decided request releases
-its slot in the decoder's state immediately, and the next one takes it without copying the other slots. The result of a
-request depends only on the request itself.
+Requests of the same width share a lane, which takes each step for all of them in one batch; a step of the engine is one
+step of every lane. Requests join and leave between steps: a decided request releases its slot in the decoder's state
+immediately, and the next one takes it without copying the other slots. The result of a request depends only on the
+request itself.
 """
 
 from collections import deque

@@ -30,7 +30,8 @@ export function createOpened(context) {
       fill(title, `${whatOf(context, kind, { layer, head })}${described}`);
       mean.disabled = layer < 0;
       picture.draw(found);
-      changes.hidden = !context.source.live || !context.document.translation || layer < 0;
+      const fixed = context.document.kinds.length < 2; // of a recurrent model, whose head cannot be switched off
+      changes.hidden = !context.source.live || !context.document.translation || layer < 0 || fixed;
       if (!changes.hidden) drawChanges(context, changes, found);
     },
   );

@@ -252,7 +252,7 @@ class Explanation:
 
     def similar(self, layer: int, word: int, lines: Sequence[str]) -> list[JsonObject]:
         """The words of these lines that are most similar to a source word, see `inspection.similar`."""
-        plain = replace(self.question, target=None, prefix=(), forced="")
+        plain = replace(self.question, target=None, prefix=(), forced="", off={})
         texts = [line for line in dict.fromkeys(map(str.strip, lines)) if line not in ("", self.question.text.strip())]
         if not texts:
             raise UserError("there is no other sentence to search: paste some, one a line")

@@ -53,7 +53,7 @@ class Explain(Directed):
     target: Ids | None = None
     """Tokens of a translation to inspect instead of the model's own."""
     off: dict[str, list[int]] = Field({})
-    """Heads that are switched off: `decoder.0.cross: [1]`."""
+    """Heads of a Transformer that are switched off: `decoder.0.cross: [1]`."""
     snapshot: int | None = Field(None, ge=0)
     """The model after this number of updates, instead of the best one."""
 

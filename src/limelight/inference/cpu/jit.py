@@ -31,7 +31,7 @@ SHARED = Path(__file__).parent
 """The folder with the source files of all compiled functions."""
 
 NOTICES: list[Callable[[], None]] = []
-"""Called once, when a function has been compiled that was not in the cache."""
+"""Called once, when a function has been compiled that was not in the cache; never where nothing can be cached."""
 
 
 AVX2 = "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
@@ -122,7 +122,7 @@ class Cache(FunctionCache):
             return None
 
     def save_overload(self, *what: Any) -> None:
-        """Store one function for one kind of arguments."""
+        """Store one function for one kind of arguments, which has just been compiled."""
         while NOTICES:
             NOTICES.pop()()
         with suppress(OSError):
