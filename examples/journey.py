@@ -28,7 +28,7 @@ def learn_by_heart() -> Translator:
     both = train_tokenizer(SOURCES + TARGETS, sentences=len(SOURCES), **rules)
     sizes = TransformerConfig(encoder_layers=2, decoder_layers=2, d_model=32, heads=4, d_ff=64, dropout=0.0)
     model = build_model(sizes, Tokenizers(both, both))
-    batch = model.batch(both.encode_batch(SOURCES), both.encode_batch(TARGETS))
+    batch = model.batch(list(map(both.encode, SOURCES)), list(map(both.encode, TARGETS)))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3, betas=(0.9, 0.98))
     for _ in range(100):
         optimizer.zero_grad()

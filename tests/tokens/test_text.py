@@ -59,8 +59,6 @@ def test_texts_of_whole_lines_can_be_encoded_one_by_one(kind: str, one: str, oth
     tokenizer = TOKENIZERS[kind]
     together = encode_text(tokenizer, f"{one}\n{other}")
     assert encode_text(tokenizer, f"{one}\n") + encode_text(tokenizer, other) == together
-    assert encode_texts(tokenizer, [one, other]) == [encode_text(tokenizer, one), encode_text(tokenizer, other)]
-    assert encode_texts(tokenizer, []) == []
 
 
 @pytest.mark.parametrize("kind", NORMALIZING)

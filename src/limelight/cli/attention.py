@@ -88,7 +88,7 @@ def attention(
     model: options.Words = options.ONE_MODEL,
     target: str | None = option("Show attention for this translation instead of the model's.", "TEXT"),
     source_lang: str = options.FROM,
-    target_lang: str = options.TO,
+    target_lang: str = option("Target language, for a model with several directions.", "LANG", "", "--to"),
     output: Path | None = option(
         "Picture (.png, .svg, .pdf), page (.html) or all values (.json). Default: text.",
         "FILE",

@@ -198,7 +198,9 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     def batch(self, sources: Rows, targets: Rows) -> Batch:
         """Sentence pairs as a padded batch for `forward`; the rows contain no special ids."""
-        return make_batch(sources, targets, source_padding=self.source_padding, target_padding=self.target_padding)
+        batch = make_batch(sources, targets, source_padding=self.source_padding, target_padding=self.target_padding)
+        batch.target_in[:, :1] = self.start_id
+        return batch
 
     @abstractmethod
     def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> MemoryT:

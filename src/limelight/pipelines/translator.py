@@ -107,7 +107,7 @@ class Translator(Codec):
         not have, and for spans or terms with a model whose vocabulary has no placeholders."""
         protects = self.knows_placeholders or (named.get("glossary") is not None and self.knows_marks)
         options = Options.of(self.config, named, protects=protects)
-        if self.detector is None or options.source_lang:
+        if self.detector is None or options.source_lang or options.target_lang:
             direction = self.choose("", options.source_lang, options.target_lang, pivot=options.pivot).direction
             self.tags_of(options, names_of(direction)[1])
         return options

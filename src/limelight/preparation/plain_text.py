@@ -19,7 +19,7 @@ from limelight.preparation.vocabulary import learn_tokenizer, make_tokenizers
 from limelight.storage.layout import TOKENIZER
 from limelight.text.clean import SkipReport
 from limelight.tokens import Tokenizers
-from limelight.tokens.text import RESERVED, encode_texts
+from limelight.tokens.text import RESERVED, encode_text
 
 TRAIN, VALID = "text-train", "text-valid"
 PAIR = 120
@@ -113,7 +113,7 @@ def _write(
     with SkipReport(folders[0].with_name("text-skipped.txt"), say) as skipped, ExitStack() as stack:
         stores = [stack.enter_context(new_store(folder, made_of, vocabulary_size=tokenizer.size)) for folder in folders]
         for group in chunks(text.parts(skipped.add), PART, attrgetter("characters")):
-            rows = encode_texts(tokenizer, [part.text for part in group])
+            rows = [encode_text(tokenizer, part.text) for part in group]
             for held_out, store in enumerate(stores):
                 numbers = [number for number, part in enumerate(group) if part.held_out == held_out]
                 add_text(store, [group[number] for number in numbers], [rows[number] for number in numbers])

@@ -93,7 +93,7 @@ def save_model(
 ) -> None:
     """Write a model folder, or replace the weights in one; the weights are replaced atomically.
 
-    `weights` are those of the model in a smaller form.
+    `weights` are written instead of the model's own.
 
     Raises `RunError` with path and cause if it cannot be written; each file is then either the new or the former one.
     """

@@ -76,7 +76,7 @@ class FileTokenizer(ABC):
         """Tokens that are never split."""
         alone = {*reserved, END_PIECE, PADDING_PIECE}
         self._alone = [piece in alone for piece in self._pieces]
-        silent = {END_PIECE, PADDING_PIECE, *filter(is_control, pieces)}
+        silent = {"<s>", END_PIECE, PADDING_PIECE, *filter(is_control, pieces)}
         self._spelled = [
             b"" if piece in silent else byte_of(piece) or piece.replace(SPACE, " ").encode() for piece in self._pieces
         ]

@@ -24,17 +24,11 @@ def encode_text(tokenizer: Tokenizer, text: str) -> list[int]:
     Raises:
         UserError: the vocabulary has no token for the end of a line.
     """
-    return encode_texts(tokenizer, [text])[0]
-
-
-def encode_texts(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """`encode_text` of each text."""
     line = line_end(tokenizer)
     if line is None:
-        return [tokenizer.encode(text) for text in texts]
-    divided = [text.split("\n") for text in texts]
+        return tokenizer.encode(text)
     # A line end before each line, but not before the first.
-    return [list(chain.from_iterable([line, *tokenizer.encode(part)] for part in parts))[1:] for parts in divided]
+    return list(chain.from_iterable([line, *tokenizer.encode(part)] for part in text.split("\n")))[1:]
 
 
 def decode_text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
