@@ -180,4 +180,5 @@ def test_catalogs_of_angular_and_go() -> None:
     text = '{"locale": "en-US", "translations": {"1": "hello there"}}'
     assert translated(text, ".json") == '{"locale": "de", "translations": {"1": "HELLO THERE"}}'
     assert texts('[{"id": "home", "translation": "home page"}]', ".json") == ["home page"]
+    assert texts("- id: home\n  translation: home page\n", ".yaml") == ["home page"]
     assert texts("form:\n  id: an id number\n  translation: your text\n", ".yaml") == ["an id number", "your text"]

@@ -103,13 +103,18 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     except (yaml.YAMLError, RecursionError) as error:
         raise FormatError(f"not valid YAML: {shown(str(error))}") from None
     strings, keys, seen = list[_String](), list[_String](), set[int]()
+    is_go = bool(documents) and isinstance(documents[0], yaml.SequenceNode)
 
     def walk(node: yaml.Node | None, depth: int) -> None:
         if node is None or id(node) in seen or depth > MAX_DEPTH:
             return
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
+            names = [key.value for key, _ in node.value]
             for key, value in node.value:
+                if is_go and key.value == "id" and "translation" in names and isinstance(value, yaml.ScalarNode):
+                    kept.append(Kept(value.start_mark.line + 1, value.value))
+                    continue
                 if isinstance(key, yaml.ScalarNode) and depth == 0:
                     write = partial(_scalar, "", key.style)
                     keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, write))
