@@ -198,7 +198,7 @@ def smallest(run: Path, folder: Path) -> Path:
     if not snapshots:
         raise typer.BadParameter(f"{run} has no snapshot of its last update: train it to its end with this command")
     remove(folder)
-    export_limelight(load_model(snapshots[max(snapshots)]), folder, form="int8")
+    export_limelight(load_model(snapshots[max(snapshots)]), folder, quantization="int8")
     share_detector(run, folder)
     return folder
 

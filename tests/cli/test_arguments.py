@@ -134,5 +134,5 @@ def test_datasets_of_hugging_face_are_read_as_they_lie(tmp_path: Path) -> None:
         bad: list[BadLine] = []
         [pair] = read_pairs(corpus.files, "en", "de", on_bad_line=bad.append)
         assert (pair.source, pair.target, len(bad)) == ("one", "eins", 1)
-    with pytest.raises(UserError, match=r"is a folder; name the files in it: .*part of a dataset"):
+    with pytest.raises(UserError, match=r"is a folder; name the files in it: .*holds both sides"):
         corpora([f"{tmp_path}/saved"], "en", "de", "--train")

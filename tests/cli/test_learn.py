@@ -36,7 +36,7 @@ def test_a_memory_is_fine_tuning_of_the_named_model(
     assert output == tmp_path / "new"
 
 
-def test_a_model_of_several_directions_needs_one(
+def test_the_direction_with_the_named_language_is_learned(
     limelight: Limelight, many: Path, corpus: Path, tmp_path: Path, asked: list[tuple[RunConfig, Path]]
 ) -> None:
     given = ["learn", "--memory", corpus / "train.tsv", "--model", many, "-o", tmp_path / "new"]

@@ -33,6 +33,8 @@ def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
         ("Datei", "", "Datei"),
         ("5", "x", "5"),
         ("文件", "F", "文件(&F)"),
+        ("打开 {name}", "o", "打开 {name}(&O)"),
+        ("เปิดไฟล์", "o", "เปิดไฟล์(&O)"),
         ("另存为...", "a", "另存为(&A)..."),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_model_in_int8_is_searched_without_the_readable_one(
     changes: dict, precision: str, seed: int, tmp_path: Path, tokenizers: Tokenizers
 ) -> None:
     run = stored(tmp_path, tokenizers, MODEL.model_copy(update=changes))
-    export_limelight(load_model(run), tmp_path / "int8", form="int8")
+    export_limelight(load_model(run), tmp_path / "int8", quantization="int8")
     one = load_model(tmp_path / "int8")
     found = Translator(one, tokenizers, precision=precision).translate(TEXTS)
     assert "model" not in vars(one)

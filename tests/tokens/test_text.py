@@ -10,7 +10,6 @@ from limelight.tokens.text import (
     RESERVED,
     decode_text,
     encode_text,
-    encode_texts,
 )
 
 SENTENCES = ["the cat sat here", "there sat the other cat", "a cat\tand\n another\xa0cat"] * 4

@@ -39,8 +39,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         if (folder := Path(file)).is_dir():
             raise UserError(
                 f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
-                f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file or part of a dataset that holds "
-                "both sides"
+                f"{option} {folder / 'train.en'} {folder / 'train.de'}, or one file that holds both sides"
             )
         is_guessed |= not source_lang
         source_lang, target_lang = source_lang or source, target_lang or target
@@ -120,10 +119,13 @@ def by_direction(
     """
     from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
 
-    directions, grouped = directions_of(configs[0].data), dict[Direction | None, list[Corpus]]()
+    directions = directions_of(configs[0].data)
+    grouped: dict[Direction | None, list[Corpus]] = {}
     is_named = any(any(direction.languages) for direction in directions)
     for corpus in texts:
-        source, target = (own or named for own, named in zip(known_languages(corpus), languages, strict=True))
+        # The languages of two files may be guessed from their names: `test.deu` is German, too.
+        known = known_languages(corpus) if len(corpus.files) == 1 or len(directions) > 1 else ("", "")
+        source, target = (own or named for own, named in zip(known, languages, strict=True))
         found = find_direction(directions, source, target) if is_named else None
         grouped.setdefault(found if len(directions) > 1 else None, []).append(corpus)
     if len(directions) < 2:

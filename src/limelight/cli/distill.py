@@ -135,7 +135,7 @@ def _write(job: Job, survey: Survey, translator: Translator, made_of: dict[str, 
             display.say(f"{job.output}: nothing left to do: it is complete")
     show(report_table(values))
     turned = job.direction.reversed if job.direction and job.writes == "source" else job.direction
-    file = f"{turned}={job.output}" if turned else str(job.output)
+    file = f"{turned}={job.output}" if turned and all(turned.languages) else str(job.output)
     use = f"--train FILE... --back-translated {file}" if job.writes == "source" else f"--train {file}"
     show(f"  the report is in {job.output}.json; train with it: limelight train {use} ...")
 

@@ -173,12 +173,14 @@ class Job:
         """
         if self.memory is None:
             return None
-        from limelight.config import directions_of, fitting_directions
+        from limelight.config import directions_of, find_pivots, fitting_directions
         from limelight.formats.translation_memory import open_memories
 
         fitting = [self.direction.languages]
         if not all(self.direction):
-            fitting = [*fitting_directions(directions_of(self.models[1][0].data), *self.direction)]
+            known = directions_of(self.models[1][0].data)
+            through = () if self.no_pivot or not self.target_lang else find_pivots(known)
+            fitting = [*fitting_directions((*known, *through), *self.direction)]
         return open_memories(self.memory, fitting, say=note)
 
     def terms(self) -> Glossary | None:

@@ -40,5 +40,5 @@ def with_accelerator(text: str, letter: str) -> str:
     first = [position for position in same if not text[position - 1 : position].isalnum()]
     position = [*first, *same, *letters][0]
     if re.match(f"[{UNSPACED}]", text[position]):
-        return re.sub(r"(?=\W*\Z)", f"(&{letter.upper()})", text, count=1)
+        return re.sub(r"(?=[\s.:…。：\U000f0000-\U000ffffd]*\Z)", f"(&{letter.upper()})", text, count=1)
     return f"{text[:position]}&{text[position:]}"

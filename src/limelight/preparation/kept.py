@@ -2,6 +2,7 @@
 them, whatever has become of its files."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from itertools import starmap
 from pathlib import Path
@@ -59,7 +60,9 @@ def is_usable(run: Path, names: Sequence[str], files: Sequence[str], made_of: st
 def _matches(run: Path, name: str, made_of: str) -> bool:
     """Whether the folder contains the text of this name, made of the same."""
     if _pairs_file(run, name).exists():
-        return _read(run, name).fingerprint == made_of
+        with suppress(RunError):  # a damaged file of a run that has not begun is written again
+            return _read(run, name).fingerprint == made_of
+        return False
     return store_matches(run / DATA / name, made_of)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from limelight import __version__
-from limelight.config import Corpus, RunConfig, directions_of
+from limelight.config import Corpus, RunConfig, directions_of, has_tags
 from limelight.errors import shown
 from limelight.models.families import count_parameters, use_of
 from limelight.models.interface import Model
@@ -33,7 +33,7 @@ def model_card(
     """
     data, begin_with, command = config.data, config.begin_with, use_of(config.model, model).name
     learned = [" -> ".join(direction) for direction in directions_of(data)] if config.learns == "pairs" else []
-    learned = learned or [Path(file).name for file in data.text] or ["texts with labels"]
+    learned = learned or [Path(file).name for file in data.text[:3]] or ["texts with labels"]
     figures = {name.removeprefix("valid_"): value for name, value in notes.items() if name.startswith("valid_")}
     kinds = " and ".join(dict.fromkeys(tokenizer.kind for tokenizer in tokenizers))
     sizes = " and ".join(map(str, sorted({tokenizer.size for tokenizer in tokenizers})))
@@ -60,7 +60,7 @@ def model_card(
     table = "\n".join(f"| {name} | {value.replace('|', '/')} |" for name, value in rows.items() if value)
     page = (
         f"# {', '.join(learned)}: a model of the family {config.model.family}\n\n| | |\n|---|---|\n{table}\n\n"
-        f"Use it with `limelight {command} --model FOLDER`.\n"
+        f"Use it with `limelight {command} --model FOLDER{' --to LANG' * has_tags(data)}`.\n"
         "Every setting is in `config.yaml`; `limelight train --config config.yaml --out NEW` runs it again.\n"
     )
     return f"{page}\n---\n\nThe model it began with, on its own page:\n\n{parent}" if parent else page
