@@ -6,7 +6,9 @@ from random import Random
 
 import pytest
 
+from limelight.corpus.pairing.pair import plain
 from limelight.formats import read_pairs
+from limelight.formats.html import html_units
 from tests.cli.conftest import Limelight
 
 WORDS = """
@@ -45,6 +47,11 @@ def test_a_document_of_another_format_is_paired(limelight: Limelight, tmp_path: 
     left_out = (tmp_path / "pairs-left-out.tsv").read_text(encoding="utf-8")
     assert f"book.md\t61\tno translation was found on the other side\t{ours[30]}" in left_out
     assert "pairs-left-out.tsv" in ended.err
+
+
+def test_what_is_between_two_words_separates_them() -> None:
+    (unit,) = html_units("<p>One<br>two, 3&nbsp;km of <b>ro</b>ad</p>")
+    assert plain(unit) == "One two, 3 km of road"
 
 
 def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> None:

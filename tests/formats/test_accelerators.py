@@ -35,6 +35,7 @@ def test_what_an_accelerator_is(text: str, found: tuple[str, str]) -> None:
         ("文件", "F", "文件(&F)"),
         ("打开 {name}", "o", "打开 {name}(&O)"),
         ("เปิดไฟล์", "o", "เปิดไฟล์(&O)"),
+        ("파일", "f", "파일(&F)"),
         ("另存为...", "a", "另存为(&A)..."),
     ],
 )

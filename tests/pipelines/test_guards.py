@@ -34,14 +34,13 @@ class Fake(Codec):
     def encode(self, part: Part, settings: SearchSettings, phrases: Sequence[Phrase] = ()) -> Part:
         return asked_of(part.text, settings, part.direction)
 
-    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        found = [
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> list[Translation]:
+        return [
             Translation(
-                "".join(map(chr, each.ids)), 0.0, tuple(map(chr, each.ids)), 0.0, "", True, confidence=each.score
+                "".join(map(chr, each.ids)), 0.0, tuple(map(chr, each.ids)), 0.0, part.text, True, confidence=each.score
             )
             for each in hypotheses
         ]
-        return replace(found[0], source=part.text, alternatives=tuple(found[1:]))
 
     def unknown_share(self, text: str, request: Request) -> float:
         return self._unknown
@@ -74,8 +73,7 @@ def translated(
 
     def search(part: Part) -> Steps[list[Translation]]:
         assert part.request is not None
-        found = codec.finish(part, (yield part.request))
-        return [replace(found, alternatives=()), *found.alternatives]
+        return codec.finish(part, (yield part.request))
 
     steps, found = guarded(codec, prepared, search, first, [Span(each) for each in spans]), None
     while True:

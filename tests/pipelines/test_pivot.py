@@ -56,16 +56,14 @@ class TwoLegs(Scripted):
     def engine(self, **_: Any) -> Engine:
         return Listening(self.heard)
 
-    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> list[Translation]:
         if part.direction not in LEGS:
             return super().finish(part, hypotheses)
         found = self.script[str(part.direction)]
         texts = [found(part.text)] if callable(found) else [found] if isinstance(found, str) else found
         self.say = lambda _: [marked(text) for text in texts]
-        best = super().finish(part, hypotheses)
         sure = self.sure.get(str(part.direction))
-        others = tuple(replace(each, confidence=sure) for each in best.alternatives)
-        return replace(best, confidence=sure, alternatives=others)
+        return [replace(each, confidence=sure) for each in super().finish(part, hypotheses)]
 
     @property
     def seen(self) -> list[str]:

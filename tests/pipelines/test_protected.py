@@ -71,13 +71,12 @@ class Scripted(Translator):
         self.asked.append(part.text)
         return super().encode(part, settings, phrases)
 
-    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> list[Translation]:
         texts = self.say(part.text)
         texts = texts if part.marked else [without_marks(text) for text in texts]  # as decoding does
         if part.request is not None and part.request.phrases:
             texts = (self.answer or texts[0]).split("|")
-        best, *others = (Translation(text, 0.0, (), 0.0, part.text, finished=True) for text in texts)
-        return replace(best, alternatives=tuple(others))
+        return [Translation(text, 0.0, (), 0.0, part.text, finished=True) for text in texts]
 
 
 class Silent(Engine):
@@ -231,8 +230,8 @@ def test_marks_of_a_marked_text_are_ids_and_of_any_other_are_characters() -> Non
     assert reserved not in plain.request.source
     assert reserved in with_marks.request.source
     found = Hypothesis((reserved, *tokenizer().encode("lamp")), 0.0, 0.0, True)
-    assert show_marks(translator.finish(with_marks, [found]).text) == "<ph3> lamp"
-    assert translator.finish(plain, [found]).text == "lamp"
+    assert show_marks(translator.finish(with_marks, [found])[0].text) == "<ph3> lamp"
+    assert translator.finish(plain, [found])[0].text == "lamp"
 
 
 GLOSSARY = Glossary([Term("lamp", "Leuchte"), Term("dog", "Köter")], "en")

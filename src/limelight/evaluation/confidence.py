@@ -95,7 +95,7 @@ def examples_of(
     hypotheses = translator.decode([sentence.request for _, sentence in kept if sentence.request is not None])
     examples = Examples([], [])
     for (pair, sentence), best in zip(kept, hypotheses, strict=True):
-        text = translator.finish(sentence, best).text
+        text = translator.finish(sentence, best)[0].text
         first = translator.ranked(sentence.request, best)[0]  # type: ignore[arg-type]  # it has one
         examples.features.append(features_of(translator.tokenizers.target, pair.source, text, first))
         examples.good.append(sentence_chrf(text, pair.target) >= GOOD)

@@ -39,6 +39,6 @@ def with_accelerator(text: str, letter: str) -> str:
     same = [position for position in letters if text[position].casefold() == letter.casefold()]
     first = [position for position in same if not text[position - 1 : position].isalnum()]
     position = [*first, *same, *letters][0]
-    if re.match(f"[{UNSPACED}]", text[position]):
+    if re.match(f"[{UNSPACED}\uac00-\ud7a3]", text[position]):
         return re.sub(r"(?=[\s.:…。：\U000f0000-\U000ffffd]*\Z)", f"(&{letter.upper()})", text, count=1)
     return f"{text[:position]}&{text[position:]}"

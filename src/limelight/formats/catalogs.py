@@ -10,7 +10,7 @@ import yaml
 
 from limelight.errors import shown
 from limelight.formats.unit import FormatError, Kept, Options, Splice, Unit, has_words, line_at, text_unit, with_splices
-from limelight.text.languages import english_names
+from limelight.text.languages import ENGLISH_NAMES
 
 MAX_DEPTH = 100
 MAX_NAME = 200
@@ -145,7 +145,7 @@ def _units(
             units.append(text_unit(string.value, string.splices, line))
         elif string.value:
             kept.append(Kept(line, string.value))
-    sources = [options.source.lower()] if options.source else english_names()
+    sources = [options.source.lower()] if options.source else ENGLISH_NAMES
     if len(keys) == 1 and options.target and keys[0].value.lower() in sources:
         return with_splices(units, keys[0].splices(options.target))
     return units

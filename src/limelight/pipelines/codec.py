@@ -290,18 +290,13 @@ class Codec:
         """The hypotheses of a request, best first, by its coverage penalty too. Without one the model is not needed."""
         return ranked(self.model, request, hypotheses) if request.settings.coverage_penalty else hypotheses
 
-    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> Translation:
-        """The translation of a sentence from its hypotheses: the best one, with the others as alternatives. The
-        translation of a blank text, which has no hypotheses, is empty."""
-        request = part.request
-        if request is not None:
-            hypotheses = self.ranked(request, hypotheses)
+    def finish(self, part: Part, hypotheses: Sequence[Hypothesis] = ()) -> list[Translation]:
+        """The translations of a sentence from its hypotheses, best first. The one of a blank text, which has no
+        hypotheses, is empty."""
+        if part.request is not None:
+            hypotheses = self.ranked(part.request, hypotheses)
         translations = [self._translation(part, hypothesis) for hypothesis in hypotheses]
-        return (
-            replace(translations[0], alternatives=tuple(translations[1:]))
-            if translations
-            else unsearched(part.text, "", part.direction)
-        )
+        return translations or [unsearched(part.text, "", part.direction)]
 
     def _translation(self, part: Part, hypothesis: Hypothesis) -> Translation:
         """The translation that a hypothesis is."""

@@ -119,23 +119,23 @@ class Sentence:
         mostly is; capitals are put back."""
         codec, text = self.codec, part.text
         if part.request is None:
-            return [codec.finish(part)]
+            return codec.finish(part)
         checked = options.checks(part.direction)
         if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
-            return [replace(codec.finish(part), text=text)]
+            return [replace(codec.finish(part)[0], text=text)]
         is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
         source_dotted, target_dotted = (normal_code(name) in DOTTED for name in names_of(part.direction))
         capitals = is_free and is_capitals(text) and not source_dotted
         encoded = codec.recased(part) if capitals else part
         assert encoded.request is not None
-        best = codec.finish(encoded, (yield encoded.request))
+        found = codec.finish(encoded, (yield encoded.request))
         return [
             replace(
                 translation,
                 source=text,
                 text=in_capitals(translation.text, text, dotted=target_dotted) if capitals else translation.text,
             )
-            for translation in (replace(best, alternatives=()), *best.alternatives)
+            for translation in found
         ]
 
     def _repaired(self, translations: Sequence[Translation]) -> list[Translation]:

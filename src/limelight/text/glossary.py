@@ -247,7 +247,8 @@ def _is_form(word: str, other: str) -> bool:
         return plain == plain_other
     stem = plain[: max(MIN_TARGET_STEM, len(plain) - 2)]
     is_compound = len(plain) > MIN_TARGET_STEM and (plain_other.startswith(plain) or plain_other.endswith(plain))
-    return is_compound or (plain_other.startswith(stem) and len(plain_other) <= len(plain) + 2)
+    is_part = is_compound or plain in plain_other.split("-")  # WLAN-Router
+    return is_part or (plain_other.startswith(stem) and len(plain_other) <= len(plain) + 2)
 
 
 def _folded(text: str) -> str:

@@ -5,7 +5,6 @@ A row of `data/languages.txt` has the code of a language, its English name, othe
 
 import re
 from functools import cache, lru_cache
-from typing import NamedTuple
 from unicodedata import name
 
 from limelight.text.words import read_table
@@ -13,46 +12,24 @@ from limelight.text.words import read_table
 REGIONS = {"US": "American", "GB": "British", "BR": "Brazilian", "PT": "European"}
 
 
-class _Names(NamedTuple):
-    """What `data/languages.txt` says, by code, name and other code."""
-
-    english: dict[str, str]
-    code_of_name: dict[str, str]
-    """Names are in lower case."""
-    code_of_code: dict[str, str]
-
-
-@cache
-def _names() -> _Names:
-    table = _Names({}, {}, {})
-    for code, row in read_table("languages.txt"):
-        names, _, codes = row.partition("|")
-        names_of_language = [name.strip() for name in names.split("/")]
-        table.english[code] = names_of_language[0]
-        table.code_of_name.update((name.lower(), code) for name in names_of_language)
-        table.code_of_code.update(dict.fromkeys(codes.split(), code))
-    return table
-
-
-def english_names() -> dict[str, str]:
-    """Code -> the English name of each language."""
-    return _names().english
-
-
-def known_names() -> list[str]:
-    """All names of languages that `code_of` knows, in lower case."""
-    return list(_names().code_of_name)
+_ROWS = [(code, row.partition("|")) for code, row in read_table("languages.txt")]
+_NAMES = {code: [name.strip() for name in names.split("/")] for code, (names, _, _) in _ROWS}
+ENGLISH_NAMES = {code: names[0] for code, names in _NAMES.items()}
+"""Code -> the English name of each language."""
+CODES_OF_NAMES = {name.lower(): code for code, names in _NAMES.items() for name in names}
+"""Name, in lower case -> the code of the language."""
+_CODES_OF_CODES = {other: code for code, (_, _, others) in _ROWS for other in others.split()}
 
 
 def code_of(name: str) -> str:
     """`de` for `German` and `Deutsch`; empty if it is not the name of a language."""
-    return _names().code_of_name.get(name.strip().lower(), "")
+    return CODES_OF_NAMES.get(name.strip().lower(), "")
 
 
 def language_name(code: str) -> str:
     """`German` for `de`, `English (British)` for `en-GB`; a code that is not known is its own name."""
     base, _, region = code.replace("_", "-").partition("-")
-    name = english_names().get(base.lower(), code)
+    name = ENGLISH_NAMES.get(base.lower(), code)
     return f"{name} ({REGIONS.get(region.upper(), region)})" if region and name != code else name
 
 
@@ -63,7 +40,7 @@ _FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hir
 def normal_code(language: str) -> str:
     """`de` for `de-AT`, `DE_at`, `de@formal` and `deu`."""
     code = re.split(r"[-_@]", language.lower(), maxsplit=1)[0]
-    return _names().code_of_code.get(code, code)
+    return _CODES_OF_CODES.get(code, code)
 
 
 @cache

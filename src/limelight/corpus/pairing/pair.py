@@ -121,7 +121,7 @@ def _units_of(path: Path) -> list[Unit]:
 
 def plain(unit: Unit) -> str:
     """The text of a unit without its codes. A code without content, such as a line break, is a space."""
-    spaces = {number for number, code in enumerate(unit.codes) if code.role == "alone"}
+    spaces = {number for number, code in enumerate(unit.codes) if code.role not in ("open", "close")}
     return CODES.sub(lambda mark: " " if mark_number(mark[0]) in spaces else "", unit.text)
 
 

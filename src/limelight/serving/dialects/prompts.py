@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from limelight.serving.call import Asked
 from limelight.serving.fields import read_form
 from limelight.serving.refusal import bad_request
-from limelight.text.languages import code_of, english_names, known_names
+from limelight.text.languages import CODES_OF_NAMES, ENGLISH_NAMES, code_of
 
 MAX_PROMPT = 20_000
 """Maximum characters of the messages of the system."""
@@ -36,11 +36,11 @@ _END_LABEL = re.compile(
 
 # ---- words of instructions
 
-_KNOWN = "|".join(sorted(map(re.escape, known_names()), key=len, reverse=True))
+_KNOWN = "|".join(sorted(map(re.escape, CODES_OF_NAMES), key=len, reverse=True))
 _LANGUAGE = (
     r"(?:the[ \t])?(?:(?:target|source)[ \t])?(?P<said>language[ \t]?:?[ \t]?)?(?P<quoted>[\"'“‘`*]{1,3})?"
     r"(?:(?:simplified|traditional|brazilian|european|british|american|canadian|swiss|austrian|mexican)[ \t])?"
-    rf"(?:(?P<name>{_KNOWN})|(?P<code>(?:{'|'.join(english_names())})(?:[-_@][a-z]{{2,8}}){{0,2}}))(?!\w)"
+    rf"(?:(?P<name>{_KNOWN})|(?P<code>(?:{'|'.join(ENGLISH_NAMES)})(?:[-_@][a-z]{{2,8}}){{0,2}}))(?!\w)"
     r"[\"'”’`*]{0,3}(?:[ \t]?\([^()\n]{1,60}\))?"
 )
 """A language by its name or its code, with a region in brackets."""
