@@ -192,9 +192,9 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"elsewhere: there is no such file or folder$"):
         import_model(tmp_path / "elsewhere", tmp_path / "back")
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    with pytest.raises(UserError, match=r"model.safetensors: is missing"):
+    with pytest.raises(UserError, match=r"model.safetensors: is missing. Where weights are in several files"):
         import_model(folder, tmp_path / "back")
-    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* write the file: AutoModelForSeq2SeqLM"):
+    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* write the file: .*max_shard_size"):
         import_model(folder, tmp_path / "back")
 
 

@@ -8,6 +8,12 @@ from limelight.errors import UserError
 from limelight.interop.files import read_json
 
 
+def test_the_vocabulary_of_nllb_is_not_too_large(tmp_path: Path) -> None:
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes(b'{"a": "%b"}' % (b"x" * 33_000_000))
+    assert list(read_json(path)) == ["a"]
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import limelight
-from limelight.cli.outcome import LOADED
+from limelight.cli.app import COMMANDS
 from limelight.config import config_from, known_keys, override
 from limelight.config import models as settings
 from limelight.config.models import LearnsFrom, ModelSection, Width
@@ -35,8 +35,7 @@ def test_every_place_of_a_row_resolves(name: str) -> None:
     assert list(signature(resolve(use.prepare)).parameters) == ["config", "run", "say"]
     assert issubclass(resolve(use.task), Task)
     assert next(iter(signature(resolve(use.pipeline)).parameters)) == "stored"
-    command = resolve(use.command)
-    assert LOADED[name].run is command
+    assert name in COMMANDS
 
 
 def test_every_family_of_settings_has_a_row_that_uses_all_it_learns_from() -> None:

@@ -38,6 +38,11 @@ def test_a_stream_gives_what_a_list_gives(chunk: int, seed: int, monkeypatch: py
 def test_what_cannot_be_done_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="batch_tokens must be at least 1, not 0"):
         classifier().classify(TEXTS, batch_tokens=0)
+    with pytest.raises(UserError, match="texts is 'a cat': give a list of texts"):
+        classifier().classify("a cat")
+    with pytest.raises(UserError, match="texts is 'a cat': give a list of texts"):
+        classifier().vectors("a cat")
+    assert [each.text for each in classifier().classify_stream("a cat")] == ["a cat"]
     monkeypatch.setattr(encoders, "CHUNK", 2)
     short = classifier(positions="learned", max_positions=5)
     with pytest.raises(UserError, match="text 4 has 7 tokens with its end"):

@@ -215,3 +215,9 @@ def test_texts_are_written_side_by_side(seed: int) -> None:
 def test_settings_out_of_bounds_are_told_before_any_work(options: dict, message: str, seed: int) -> None:
     with pytest.raises(UserError, match=message):
         TextGenerator(exact(ROTARY), CHARACTERS, window=6).write("the", **options)
+
+
+def test_a_stop_text_is_not_its_characters(seed: int) -> None:
+    writer = TextGenerator(exact(ROTARY), CHARACTERS, window=6)
+    text = writer.generate("the", max_tokens=9)[0].text
+    assert writer.generate("the", max_tokens=9, stop=f"{text}!!")[0].text == text

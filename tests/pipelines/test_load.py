@@ -49,6 +49,7 @@ def test_what_a_model_is_for(runs: Path, family: str) -> None:
     for paths in (runs / family, str(runs / family), [runs / family]):
         assert type(load(paths)) is FAMILIES[family][1]
     assert type(load(runs / family, torch.device("cpu"))) is FAMILIES[family][1]
+    assert type(load(runs / family, device="cpu")) is FAMILIES[family][1]
 
 
 def test_what_would_change_nothing_is_refused(runs: Path) -> None:
@@ -63,5 +64,7 @@ def test_what_would_change_nothing_is_refused(runs: Path) -> None:
             load(runs / family, **option)
     with pytest.raises(UserError, match="2 models: translators alone can be an ensemble"):
         load([runs / "decoder_only", runs / "decoder_only"])
+    with pytest.raises(UserError, match="device gpu: this machine"):
+        load(runs / "transformer", "gpu")
     with pytest.raises(UserError, match="shortlist"):  # there is none in the folder
         load(runs / "transformer", shortlist=True)

@@ -141,7 +141,7 @@ def test_without_bytes_unknown_characters_are_the_unknown_piece(without_bytes: S
 def test_what_is_no_model_is_refused() -> None:
     for wrong in (b"no model", b"", b"\x0a\xff\xff\xff\xff", b"\x0a" + b"\x80" * 9, b"\x8a\x00", b"\x0a\x01\xff" * 3):
         with pytest.raises(UserError, match=r"not a sentencepiece model|0 pieces"):
-            SentencePieceTokenizer(wrong, kind="bpe", reserved=[])
+            SentencePieceTokenizer(wrong, reserved=[])
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -164,14 +164,14 @@ def test_rules_that_are_no_spelling_are_refused(
     tokenizer.save(tmp_path)
     model = (tmp_path / "spm.model").read_bytes()
     with pytest.raises(UserError, match=fault):
-        SentencePieceTokenizer(model + field(number, key + bytes([len(rules)]) + rules), kind="bpe", reserved=["<2de>"])
+        SentencePieceTokenizer(model + field(number, key + bytes([len(rules)]) + rules), reserved=["<2de>"])
 
 
 def test_pieces_are_counted_before_the_library_makes_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("limelight.tokens.tokenizer.MAX_PIECES", 5_000)
     assert count_pieces(field(1, b"") * 5_000) == 5_000
     with pytest.raises(UserError, match="6,000 pieces; a vocabulary has between 2 and 5,000"):
-        SentencePieceTokenizer(field(1, b"") * 6_000, kind="bpe", reserved=[])
+        SentencePieceTokenizer(field(1, b"") * 6_000, reserved=[])
 
 
 def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -185,4 +185,4 @@ def test_other_special_ids_are_refused(tmp_path_factory: pytest.TempPathFactory)
         minloglevel=2,
     )
     with pytest.raises(UserError, match="end of a sentence has id 2 and the unknown piece id 0; they must be 0 and 1"):
-        SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), kind="unigram", reserved=[])
+        SentencePieceTokenizer(prefix.with_suffix(".model").read_bytes(), reserved=[])

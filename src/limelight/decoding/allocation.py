@@ -20,6 +20,7 @@ from limelight.decoding.constraints import Needs, Phrase, Progress
 from limelight.decoding.host import Integers, Numbers, numbers
 from limelight.decoding.top import top_logits_with_ties
 from limelight.shapes import Float
+from limelight.tokens.tokenizer import END
 
 
 class Candidate(NamedTuple):
@@ -38,8 +39,8 @@ class Candidate(NamedTuple):
 class Allocation:
     """The phrases of a request, and the progress of its active hypotheses."""
 
-    def __init__(self, phrases: Sequence[Phrase], width: int, end_id: int) -> None:
-        self.width, self.end_id = width, end_id
+    def __init__(self, phrases: Sequence[Phrase], width: int) -> None:
+        self.width = width
         self._progress = Progress(phrases)
         self._banks = self._progress.begin.missing + 1
         self.needs = [self._progress.begin] * width
@@ -84,7 +85,7 @@ class Allocation:
         rows, columns = list[int](), list[int]()
         for row, likely in enumerate(top.tolist()):
             needs = self.needs[row]
-            tokens = self._progress.wanted(needs.states) | (set() if needs.missing else {self.end_id})
+            tokens = self._progress.wanted(needs.states) | (set() if needs.missing else {END})
             wanted = tokens if ids is None else np.searchsorted(ids, sorted(tokens)).tolist()
             own = sorted({*likely, *wanted})
             rows += [row] * len(own)
@@ -94,7 +95,7 @@ class Allocation:
         candidates = list[Candidate]()
         for row, column, gain, score in zip(rows, columns, gained.tolist(), scores.tolist(), strict=True):
             token = column if ids is None else int(ids[column])
-            ends = token == self.end_id
+            ends = token == END
             if score == -np.inf or (ends and self.needs[row].missing):
                 continue
             needs = self.needs[row] if ends else self._progress.after(self.needs[row].states, token)
@@ -103,7 +104,7 @@ class Allocation:
 
     def _endings(self, log_probabilities: Tensor, before: Numbers, ids: Integers | None) -> list[Candidate]:
         """The end of each hypothesis for which it is possible, whatever phrases it lacks."""
-        column = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
+        column = END if ids is None else int(np.searchsorted(ids, END))
         gained = numbers(log_probabilities[:, column]).tolist()
         rows = zip(gained, before.tolist(), self.needs, strict=False)
         ends = [Candidate(gain + old, row, column, gain, needs, True) for row, (gain, old, needs) in enumerate(rows)]

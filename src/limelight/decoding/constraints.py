@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from limelight.errors import UserError
+from limelight.tokens.tokenizer import END
 
 MAX_PHRASES = 64
 MAX_FORMS = 200
@@ -24,7 +25,7 @@ class Phrase(NamedTuple):
     """Tokens without text: `joined` ones must not follow after them either."""
 
 
-def check_phrases(phrases: Sequence[Phrase], end_id: int, output_size: int) -> None:
+def check_phrases(phrases: Sequence[Phrase], output_size: int) -> None:
     """Raise `UserError` for too many phrases or forms, and for tokens that cannot occur."""
     if len(phrases) > MAX_PHRASES:
         raise UserError(f"{len(phrases)} phrases to include: the maximum is {MAX_PHRASES}")
@@ -32,10 +33,10 @@ def check_phrases(phrases: Sequence[Phrase], end_id: int, output_size: int) -> N
         if not 0 < len(phrase.forms) <= MAX_FORMS:
             raise UserError(f"a phrase to include has from 1 to {MAX_FORMS} forms: give others")
         for form in phrase.forms:
-            if not form or min(form) < 0 or max(form) >= output_size or end_id in form:
+            if not form or min(form) < 0 or max(form) >= output_size or END in form:
                 raise UserError(
                     f"a phrase has the ids [{', '.join(map(str, form))}]: it has tokens, and a token is an id from 0 "
-                    f"to {output_size - 1} other than {end_id}, the end"
+                    f"to {output_size - 1} other than {END}, the end"
                 )
 
 

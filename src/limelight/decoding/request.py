@@ -236,7 +236,7 @@ def check_request(request: Request, model: Seq2Seq) -> None:
                 f"the prefix forces the id {token}: a token is an id from 0 to {model.output_size - 1} other than "
                 f"{model.end_id}, the end"
             )
-    check_phrases(request.phrases, model.end_id, model.output_size)
+    check_phrases(request.phrases, model.output_size)
     if request.phrases and request.settings.sampling is not None:
         raise UserError("phrases to include and sampling exclude each other: search, with any beam_size")
 

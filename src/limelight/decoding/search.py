@@ -40,6 +40,7 @@ from limelight.decoding.sampling import Sampling, draw
 from limelight.decoding.top import Top, top_logits_with_ties
 from limelight.models.interface import Active, Seq2Seq
 from limelight.shapes import Float
+from limelight.tokens.tokenizer import END
 
 LOWEST = -1e4
 """The minimum log-probability of a forced token."""
@@ -100,7 +101,7 @@ class Search:
 
     def __init__(self, model: Seq2Seq, width: int) -> None:
         """For requests to this model, with `width` hypotheses each."""
-        self.width, self.start_id, self.end_id, self.classes = width, model.start_id, model.end_id, model.output_size
+        self.width, self.start_id, self.classes = width, model.start_id, model.output_size
         of_hypotheses = [("ids", "i8", width), ("log_probabilities", "f8", width), ("samples", "i8", width)]
         integers = ("positions", "limits", "forced_count", "endings")
         numbers = ("forced_sum", "worst", "enough", "prune", "alpha", "offset", "at_limit")
@@ -135,7 +136,7 @@ class Search:
             enough, prune, allocation, generator = how.patience * self.width, how.prune, None, None
             if request.phrases:  # hypotheses that have phrases are less probable at first
                 prune = math.inf
-                allocation = Allocation(request.phrases, self.width, self.end_id)
+                allocation = Allocation(request.phrases, self.width)
             elif self.width == 1:
                 enough = 1
             elif how.sampling is not None:
@@ -178,7 +179,7 @@ class Search:
         if (self.prune < np.inf).any():
             scores[scores < self._threshold(slots, scores[:, 0])[:, None]] = -np.inf
         parents, tokens = parents[slots], (columns if ids is None else _chosen(ids, columns))[slots]
-        ends = (tokens == self.end_id) & (scores > -np.inf)
+        ends = (tokens == END) & (scores > -np.inf)
         if ends.any():
             self._finish(slots, scores, parents, ends)  # (3)
             # At most one continuation of each parent ends. If others are too few, ends fill the beam, with -inf.
@@ -383,7 +384,7 @@ class Search:
             own *= torch.from_numpy(factors).to(own)
         if position < len(request.prefix):  # it is followed even if the model gives it no probability
             own.clamp_(min=LOWEST)
-        end = self.end_id if ids is None else int(np.searchsorted(ids, self.end_id))
+        end = END if ids is None else int(np.searchsorted(ids, END))
         permitted[~permitted.any(axis=1), end] = True
         own.masked_fill_(torch.from_numpy(~permitted).to(own.device) & ~own.isnan(), -torch.inf)
 

@@ -25,7 +25,7 @@ from limelight.inspection.look_up import candidate
 from limelight.inspection.page_data import JsonObject
 from limelight.inspection.words import drawable
 from limelight.models.interface import Active, Seq2Seq, eval_mode
-from limelight.tokens import Tokenizer
+from limelight.tokens import END, Tokenizer
 
 
 class TracedBeam(Search):
@@ -65,7 +65,7 @@ class TracedBeam(Search):
             number, origin = len(self.nodes), parents_of[parent]
             self.paths.append((*self.paths[origin], token))
             self.nodes.append(
-                candidate(self.target, token, gain, end=self.end_id)
+                candidate(self.target, token, gain, end=END)
                 | {"id": number, "token": token, "parent": origin, "step": len(self.paths[origin])}
                 | {"log_probability": total, **self._became(rank, total, token, slot, length)}
             )
@@ -77,10 +77,10 @@ class TracedBeam(Search):
         """State and reason of the continuation with this rank."""
         if total < self._pruned_below[0]:
             return {"state": "pruned", "reason": "too far below the best to win"}
-        if token == self.end_id and rank < self.width:
+        if token == END and rank < self.width:
             score = self.score(0, total, length)
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
-        if token != self.end_id and slot is not None:
+        if token != END and slot is not None:
             return {"state": "continued", "reason": f"number {slot + 1} of {self.width} active hypotheses"}
         at_limit = int(self.limits[0]) == length - 1
         reason = "it reached the length limit" if at_limit else f"{self.width} others were more probable"

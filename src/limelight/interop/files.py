@@ -15,8 +15,9 @@ from typing import Any
 from limelight.errors import UserError, shown
 from limelight.untrusted import open_plain, read_plain
 
-MAX_JSON_BYTES = 32_000_000
-"""Maximum bytes of a JSON file, about the size of a vocabulary of a million tokens."""
+MAX_JSON_BYTES = 64_000_000
+"""Maximum bytes of a JSON file: twice the `tokenizer.json` that transformers writes for a fine-tuned NLLB, with a
+list for each merge of its BPE."""
 MAX_EXPANSION = 8
 """Maximum bytes in an archive for each of its own: weights hardly shrink, lists of tokens to a fifth."""
 DAMAGED = "it is incomplete or damaged; copy or download it again"

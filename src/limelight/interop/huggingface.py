@@ -203,9 +203,9 @@ def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Impo
     where = str(folder / WEIGHTS)
     if not (folder / WEIGHTS).is_file():
         raise UserError(
-            f"{where}: is missing. Where weights are a pickle (pytorch_model.bin), which can run code when it is read, "
-            "and you trust it, let transformers write the file: "
-            "AutoModelForSeq2SeqLM.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+            f"{where}: is missing. Where weights are in several files, or a pickle (pytorch_model.bin), which can run "
+            "code when it is read, and you trust it, let transformers write the file: AutoModelForSeq2SeqLM."
+            "from_pretrained(FOLDER).save_pretrained(FOLDER, max_shard_size='50GB')"
         )
     values = _OPTIONAL | read_json(folder / CONFIG)
     config = read_config(values, str(folder / CONFIG))

@@ -121,7 +121,7 @@ def _tokenizer(model: bytes, pieces: list[str], more: Collection[str]) -> Tokeni
     if rules_of(model)[0] == RULE_NAME and list(known) == pieces:
         bare = with_rules(model, "identity", b"")  # our text is already normalized
         reserved = [piece for piece in pieces if known[piece] or is_control(piece)]
-        return SentencePieceTokenizer(bare, kind=type_of(model), reserved=reserved)
+        return SentencePieceTokenizer(bare, reserved=reserved)
     reserved = [piece for piece in pieces if known.get(piece) or piece in more or _LANGUAGE_CODE.fullmatch(piece)]
     return ListedTokenizer(listed_model(model, pieces), reserved=reserved)
 

@@ -36,19 +36,14 @@ class Use:
         prepare: from text files to tokens: `(RunConfig, run folder, say) -> Tokenized`.
         task: the training task: `(RunConfig, Tokenized, model) -> Task`.
         pipeline: from stored models to the object that a user calls: `(Sequence[StoredModel], **options)`.
-        command: the command that uses the model; the function has the name of the command.
+        name: the name of the command that uses the model.
     """
 
     model: type[Any]
     prepare: str
     task: str
     pipeline: str
-    command: str
-
-    @property
-    def name(self) -> str:
-        """The name of the command."""
-        return self.command.partition(":")[2]
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,28 +65,28 @@ TRANSLATE = Use(
     prepare="limelight.preparation.pairs:prepare",
     task="limelight.training.tasks.translation:Translation",
     pipeline="limelight.pipelines.load:make_translator",
-    command="limelight.cli.translate:translate",
+    name="translate",
 )
 GENERATE = Use(
     DecoderOnly,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:LanguageModeling",
     pipeline="limelight.pipelines.generator:make_generator",
-    command="limelight.cli.generate:generate",
+    name="generate",
 )
 FILL = Use(
     MaskedModel,
     prepare="limelight.preparation.plain_text:prepare_text",
     task="limelight.training.tasks.language:Masked",
     pipeline="limelight.pipelines.encoders:make_reader",
-    command="limelight.cli.generate:fill",
+    name="fill",
 )
 CLASSIFY = Use(
     Classifier,
     prepare="limelight.preparation.pairs:prepare",
     task="limelight.training.tasks.language:Labels",
     pipeline="limelight.pipelines.encoders:make_reader",
-    command="limelight.cli.generate:classify",
+    name="classify",
 )
 
 FAMILIES: tuple[Family, ...] = (

@@ -72,6 +72,8 @@ class Reader(Generic[ModelT]):
         """
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
+        if isinstance(texts, str):
+            raise UserError(f"texts is {texts!r:.60}: give a list of texts")
         encoded = enumerate(map(self.tokenizer.encode, texts), start=first)
         rows = [self._row(ids, f"text {number}") for number, ids in encoded]
         lengths = np.array([len(row) + 1 for row in rows], dtype=np.int64)
@@ -126,7 +128,7 @@ class Classifier(Reader[halves.Classifier]):
         """Classify any number of lines in bounded memory, `CHUNK` at a time. `None` marks a pause of the input: the
         lines before it are classified immediately."""
         first = 1
-        for chunk in chunks(lines, CHUNK):
+        for chunk in chunks([lines] if isinstance(lines, str) else lines, CHUNK):
             yield from self.classify(chunk, batch_tokens=batch_tokens, first=first)
             first += len(chunk)
 

@@ -142,7 +142,7 @@ class TextGenerator:
             samples: number of independent samples.
             max_tokens: maximum number of tokens of each.
             sampling: sampling settings; None takes the most probable token at every step (greedy search).
-            stop: a generated text ends before the first occurrence of one of these texts.
+            stop: a generated text ends before the first occurrence of this text, or of one of these.
 
         Raises `UserError` for settings out of bounds, and `RunError` if the predictions of the model are NaN.
         """
@@ -173,6 +173,7 @@ class TextGenerator:
                 raise UserError(f"{name} must be at least 1, not {value}")
         if sampling is None and samples > 1:
             raise UserError(f"{samples} samples of greedy search would be equal: give `sampling`, or samples=1")
+        stop = [stop] if isinstance(stop, str) else stop
         if "" in stop:
             raise UserError("an empty stop text would end every text before it begins")
         tokens = encode_text(self.tokenizers.target, prompt)

@@ -53,11 +53,12 @@ MAX_INT8_COST = 0.1
 """BLEU that int8 may cost for `precision="auto"` to choose it."""
 
 Folders = str | Path | Sequence[str | Path]
+Device = str | torch.device | None
 
 
 def load(
     paths: Folders = DEFAULT,
-    device: torch.device | None = None,
+    device: Device = None,
     *,
     precision: str | None = None,
     shortlist: bool = False,
@@ -75,7 +76,7 @@ def load(
 
 def load_translator(
     paths: Folders,
-    device: torch.device | None = None,
+    device: Device = None,
     *,
     precision: str | None = None,
     shortlist: bool = False,
@@ -84,7 +85,7 @@ def load_translator(
     """Load the translator of a run or model folder; several folders are an ensemble, with the settings of the first.
 
     Args:
-        device: default: a GPU if there is one.
+        device: of torch, or its name (`cpu`, `cuda`, `cuda:1`, `mps`); default: a GPU if there is one.
         precision: of the search: `fp32`; `bf16`; `int8`, the fastest on a CPU; or `auto`: int8 on a CPU if the run
             measured that it costs at most `MAX_INT8_COST` BLEU, otherwise the default. Default: the form of the stored
             weights if the device is fast in it (`inference.prepare.search_precision`).
@@ -98,9 +99,7 @@ def load_translator(
     return _loaded(paths, device, TRANSLATE, **options)
 
 
-def load_generator(
-    path: str | Path, device: torch.device | None = None, *, precision: str | None = None
-) -> TextGenerator:
+def load_generator(path: str | Path, device: Device = None, *, precision: str | None = None) -> TextGenerator:
     """Load the text generator of a run or model folder with a language model.
 
     `device` and `precision` as for `load_translator`. Raises `UserError` for a folder without a model, or with a model
@@ -109,22 +108,22 @@ def load_generator(
     return _loaded(path, device, GENERATE, precision=precision)
 
 
-def load_mask_filler(path: str | Path, device: torch.device | None = None) -> MaskFiller:
+def load_mask_filler(path: str | Path, device: Device = None) -> MaskFiller:
     """Load a masked model; `device` and errors as for `load_generator`."""
     return _loaded(path, device, FILL)
 
 
-def load_classifier(path: str | Path, device: torch.device | None = None) -> Classifier:
+def load_classifier(path: str | Path, device: Device = None) -> Classifier:
     """Load a classifier; `device` and errors as for `load_generator`."""
     return _loaded(path, device, CLASSIFY)
 
 
-def _loaded(paths: Folders, device: torch.device | None, use: Use | None = None, **options: Any) -> Any:
+def _loaded(paths: Folders, device: Device, use: Use | None = None, **options: Any) -> Any:
     """The pipeline of some folders, for a use; by default for the use of the first one."""
     folders = [paths] if isinstance(paths, str | Path) else list(paths)
     if not folders:
         raise UserError("no model to load: give the folder of a run")
-    device = device or choose_device("auto")
+    device = device if isinstance(device, torch.device) else choose_device(device or "auto")
     stored = [load_model(folder, device) for folder in folders]
     family = stored[0].config.model
     use = use or use_of(family, stored[0].rows)

@@ -132,7 +132,7 @@ def _ranked(tokenizer: Side, pieces: Sequence[str]) -> Side:
 def _extended(old: Side, model: bytes, more: Sequence[str], reserved: Sequence[str]) -> Side:
     """A tokenizer with a larger sentencepiece model, or with more tokens at the end of its list."""
     if isinstance(old, SentencePieceTokenizer):
-        return SentencePieceTokenizer(model, kind=old.kind, reserved=reserved)
+        return SentencePieceTokenizer(model, reserved=reserved)
     return ListedTokenizer(listed_model(model, [*old.pieces(range(old.padding)), *more]), reserved=reserved)
 
 

@@ -72,6 +72,7 @@ class FileTokenizer(ABC):
         if missing:
             raise UserError(f"the model has no reserved piece {shown(', '.join(missing))}")
         self._pieces = [*pieces, PADDING_PIECE]
+        self.padding, self.size = len(pieces), len(self._pieces)
         self.reserved = tuple(reserved)
         """Tokens that are never split."""
         alone = {*reserved, END_PIECE, PADDING_PIECE}
@@ -102,19 +103,11 @@ class FileTokenizer(ABC):
             raise UserError(f"this vocabulary has no reserved token {shown(piece)}")
         return self._pieces.index(piece)
 
-    @property
-    def size(self) -> int:
-        return len(self._pieces)
-
     def decode(self, ids: Sequence[int]) -> str:
         """The text of `ids`, without spaces at its ends. End, padding, tags and placeholders are skipped, the unknown
         id is decoded as U+2047, and incomplete characters, as at the end of truncated text, are dropped."""
         require_ids(ids, self.size)
         return b"".join([self._spelled[number] for number in ids]).decode(errors="ignore").strip(" ")
-
-    @property
-    def padding(self) -> int:
-        return len(self._pieces) - 1
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """A readable token for each id; bytes are shown as `<0xE2>`."""

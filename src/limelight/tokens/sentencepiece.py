@@ -14,7 +14,7 @@ import sentencepiece
 from limelight.errors import UserError, shown
 from limelight.tokens.metadata import FileTokenizer
 from limelight.tokens.sampling import BpeDropout, sample_rows
-from limelight.tokens.sentencepiece_file import parsed
+from limelight.tokens.sentencepiece_file import parsed, type_of
 from limelight.tokens.tokenizer import (
     END,
     END_PIECE,
@@ -50,11 +50,10 @@ class SentencePieceTokenizer(FileTokenizer):
     training text become the unknown token.
     """
 
-    def __init__(self, model: bytes, *, kind: str, reserved: Sequence[str]) -> None:
+    def __init__(self, model: bytes, *, reserved: Sequence[str]) -> None:
         """Wrap a serialized model with end id 0 and unknown id 1, as made by `train_sentencepiece`.
 
         Args:
-            kind: `bpe` or `unigram`.
             reserved: tokens of the model that are never split.
 
         Raises:
@@ -74,7 +73,7 @@ class SentencePieceTokenizer(FileTokenizer):
                 f"they must be {END} and {UNKNOWN}"
             )
         self._processor = processor
-        super().__init__(kind, model, pieces, reserved)
+        super().__init__(type_of(model), model, pieces, reserved)
         self._begins = [piece.startswith(SPACE) for piece in self._pieces]
         fixed = [
             is_alone or number == UNKNOWN or processor.is_byte(number) for number, is_alone in enumerate(self._alone)
@@ -173,7 +172,7 @@ def train_sentencepiece(
             ) from None
         # The library requires characters that the suggestion does not count: add the suggested size to them.
         model = _train(sentences, smallest + size, exact=False, **settings)
-    return SentencePieceTokenizer(model, kind=kind, reserved=reserved)
+    return SentencePieceTokenizer(model, reserved=reserved)
 
 
 def _train(sentences: Sequence[str], size: int, *, exact: bool, **settings: Any) -> bytes:

@@ -90,7 +90,7 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
         elif stored.kind == "listed":
             tokenizer = ListedTokenizer(model, reserved=stored.reserved)
         else:
-            tokenizer = SentencePieceTokenizer(model, kind=stored.kind, reserved=stored.reserved)
+            tokenizer = SentencePieceTokenizer(model, reserved=stored.reserved)
     except UserError as error:
         raise UserError(f"{folder / MODEL_FILES[stored.kind]}: {error}") from None
     if tokenizer.padding != stored.pieces:
@@ -139,19 +139,8 @@ class TaggedTokenizer:
         if isinstance(tokenizer, TaggedTokenizer):
             inner, known = tokenizer.tokenizer, tokenizer.tags
         self.tokenizer: Tokenizer = inner
+        self.kind, self.size, self.padding = inner.kind, inner.size, inner.padding
         self.tags: list[int] = [*known, *map(tokenizer.reserved_id, tags)]
-
-    @property
-    def kind(self) -> str:
-        return self.tokenizer.kind
-
-    @property
-    def size(self) -> int:
-        return self.tokenizer.size
-
-    @property
-    def padding(self) -> int:
-        return self.tokenizer.padding
 
     def reserved_id(self, piece: str) -> int:
         return self.tokenizer.reserved_id(piece)

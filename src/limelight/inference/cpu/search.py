@@ -22,6 +22,7 @@ from limelight.inference.cpu.lanes import apart
 from limelight.inference.cpu.network import MAX_TOKENS, Network
 from limelight.inference.cpu.state import Past, empty_past
 from limelight.models.interface import Path, Query
+from limelight.tokens.tokenizer import END
 
 MAX_SOURCE = 128
 """Source positions of a search in one call, so that a call does not last."""
@@ -122,7 +123,7 @@ def _finish(search: Search, trellis: Trellis, position: int, parent: int, total:
 
 @compiled
 def _advance(
-    search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int, end: int,
+    search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int,
     before: Doubles, kept: Integers,
 ) -> int:  # fmt: skip
     """One step of `Search.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
@@ -141,7 +142,7 @@ def _advance(
             return UNDECIDED
 
     for rank in range(width):
-        if ids[rank] == end and scores[rank] > -np.inf:
+        if ids[rank] == END and scores[rank] > -np.inf:
             _finish(search, trellis, position, parents[rank], scores[rank])
     trellis.counts[2] = position
     if position == search.limit:
@@ -149,7 +150,7 @@ def _advance(
     hypothesis = 0
     for ends in (False, True):
         for rank in range(count):
-            if hypothesis < width and (ids[rank] == end) == ends:
+            if hypothesis < width and (ids[rank] == END) == ends:
                 before[hypothesis] = -np.inf if ends else scores[rank]
                 kept[hypothesis], trellis.parents[position, hypothesis] = parents[rank], parents[rank]
                 trellis.ids[position, hypothesis], trellis.sums[position, hypothesis] = ids[rank], before[hypothesis]
@@ -180,7 +181,7 @@ def _gather(trellis: Trellis, sentences: Integers, start: int, log_probabilities
 
 @compiled_apart
 def search_sentences(
-    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, end: int, past: Past,
+    network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, past: Past,
     trellis: Trellis,
 ) -> None:  # fmt: skip
     """Write the hypotheses of each sentence to the trellis; `past` has a slot for each that is decoded at a time.
@@ -212,7 +213,7 @@ def search_sentences(
             own, outcome = _trellis_at(trellis, sentence), UNDECIDED
             if is_sound:
                 search, position, before = _search_at(searches, sentence), past.ages[slot] - 1, log_probabilities[slot]
-                outcome = _advance(search, own, position, best, slot, classes, end, before, kept[0])
+                outcome = _advance(search, own, position, best, slot, classes, before, kept[0])
                 if width > 1 and outcome == GOES_ON:
                     follow_parents(past.ancestors[slot : slot + 1], kept, past.ages[slot : slot + 1])
             if outcome == UNDECIDED:
@@ -221,7 +222,7 @@ def search_sentences(
                 taken[slot], left = -1, left - 1
 
 
-def search_for(queries: Sequence[Query], network: Network, *, start: int, end: int) -> list[tuple[Path, ...] | None]:
+def search_for(queries: Sequence[Query], network: Network, *, start: int) -> list[tuple[Path, ...] | None]:
     """The answers to queries of the same width; None for those that are left to the search in steps: for long sentences
     and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     tables = [len(side.positions) for side in network[:2] if len(side.positions)]
@@ -243,7 +244,7 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int, end: i
     )  # fmt: skip
     past = empty_past(network, min(len(chosen), MAX_ROWS // width), width, limit + 1, max(firsts))
     searches = np.array([query[2:] for query in chosen], dtype=np.float64)
-    search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, end, past, trellis)
+    search_sentences(network, sources.astype(np.int64), np.cumsum(firsts), searches, start, past, trellis)
     for row, number in enumerate(numbers):
         answers[number] = _answer(Trellis(*(part[row] for part in trellis)), queries[number])
     return answers

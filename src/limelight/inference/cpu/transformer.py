@@ -84,7 +84,7 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         return product(features, self.network.output)
 
     def search(self, queries: Sequence[Query]) -> list[tuple[Path, ...] | None]:
-        return search_for(queries, self.network, start=self.start_id, end=self.end_id)
+        return search_for(queries, self.network, start=self.start_id)
 
     def _for(self, length: int) -> Network:
         """The network with tables for this many positions. Callers use the returned one, as another thread may replace
