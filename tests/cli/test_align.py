@@ -9,6 +9,7 @@ import pytest
 from limelight.pipelines.load import load_translator
 from limelight.storage.layout import ALIGNMENT
 from tests.cli.conftest import Limelight
+from tests.formats.files import tmx, unit
 
 
 def test_a_run_chooses_its_heads_and_aligns_each_line(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
@@ -24,6 +25,20 @@ def test_a_run_chooses_its_heads_and_aligns_each_line(limelight: Limelight, trai
     assert all(0 <= source < 4 for source, _ in links)
     ended = limelight("align", "--model", trained, pairs, "--tokenize", "--json")
     assert json.loads(ended.out.splitlines()[0])["source"] == ["The", "old", "dog", "."]
+
+
+def test_the_sides_are_those_of_the_model(limelight: Limelight, one: Path, tmp_path: Path) -> None:
+    """Also of a memory whose first language is the target, and of files with other codes of the languages."""
+    files = [tmp_path / name for name in ("m.tmx", "t.eng", "t.deu")]
+    texts = tmx(unit(("de", "C B A"), ("en", "a b c"))), "a b c\n", "C B A\n"
+    for file, text in zip(files, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    for given in (files[:1], files[1:]):
+        ended = limelight("align", "--model", one, *given, "--json")
+        assert ended.code == 0, ended.err
+        assert json.loads(ended.out)["source"] == ["a", "b", "c"]
+    ended = limelight("align", "--model", one, "--from", "en", "--to", "fr", *files[1:])
+    assert (ended.code, "this model does not translate from en to fr" in ended.err) == (2, True)
 
 
 @pytest.mark.slow

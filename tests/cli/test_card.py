@@ -55,6 +55,18 @@ def own(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
+def test_text_for_a_shortlist_is_in_the_direction_of_the_model(
+    limelight: Limelight, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(
+        "limelight.preparation.shortlist.make_shortlist",
+        lambda model, corpora, say: given.extend(str(corpus.direction) for corpus in corpora),
+    )
+    assert limelight("shortlist", "--model", trained, "--train", "memory.tmx").code == 0
+    assert given == ["en-lumi"]
+
+
 def test_a_shortlist_is_learned_and_used(limelight: Limelight, own: Path, corpus: Path, tmp_path: Path) -> None:
     text = tmp_path / "input.txt"
     text.write_text("\n".join(line.partition("\t")[0] for line in (corpus / "test.tsv").read_text().splitlines()))

@@ -2,11 +2,14 @@
 
 import json
 import math
+import random
 import shutil
 from pathlib import Path
 
 import pytest
 
+from limelight.cli.evaluate import read_test
+from limelight.config import Corpus
 from tests.cli.conftest import Limelight
 
 
@@ -76,6 +79,18 @@ def test_a_test_set_from_the_training_text_is_warned_of(
     run = shutil.copytree(trained, tmp_path / "run")
     shutil.copytree(run / "data/train-0", run / "data/train-0-words").joinpath("source.offsets").unlink()
     assert "are in the training text too" in limelight("evaluate", "--model", run, "--test", tmp_path / "test.tsv").err
+
+
+def test_labels_are_not_compared_as_translations(tmp_path: Path) -> None:
+    """Where a task is hard, labels fit other texts as well."""
+    draw, test = random.Random(1), tmp_path / "labels.tsv"
+    words = [f"word{number}" for number in range(300)]
+    rows = [f"{' '.join(draw.choices(words, k=12))}\tclass{draw.randrange(5)}\n" for _ in range(600)]
+    test.write_text("".join(rows), encoding="utf-8")
+    texts = [Corpus(files=(str(test),))]
+    with pytest.warns(UserWarning, match="the sides do not belong together"):
+        read_test(texts)
+    assert len(read_test(texts, translated=False)) == 600  # a warning would be an error
 
 
 @pytest.mark.filterwarnings("default")

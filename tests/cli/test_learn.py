@@ -36,6 +36,19 @@ def test_a_memory_is_fine_tuning_of_the_named_model(
     assert output == tmp_path / "new"
 
 
+def test_a_memory_may_be_two_files(
+    limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path, asked: list[tuple[RunConfig, Path]]
+) -> None:
+    sides = [tmp_path / "own.src", tmp_path / "own.tgt"]
+    for side in sides:
+        side.write_text("a dog\n", encoding="utf-8")
+    given = ["--memory", *sides, "--memory", corpus / "train.tsv"]
+    ended = limelight("learn", *given, "--model", trained, "-o", tmp_path / "new")
+    assert ended.code == 0, ended.err
+    [(config, _)] = asked
+    assert [each.files for each in config.data.train] == [tuple(map(str, sides)), (str(corpus / "train.tsv"),)]
+
+
 def test_the_direction_with_the_named_language_is_learned(
     limelight: Limelight, many: Path, corpus: Path, tmp_path: Path, asked: list[tuple[RunConfig, Path]]
 ) -> None:

@@ -116,6 +116,7 @@ MISTAKES = """
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
     translate --model {trained} a.md -o b.pdf | b.pdf: would be a file in the format of .md; give -o a name with .md
     translate --model {trained} a.md -o b.json | b.json: would be a file in the format of .md
+    translate --model {trained} a.md -o out/ | out/: a document is translated into a file: -o out/a.md
     translate --model {trained} a.md b.txt -o out | a.md: is a document, whose markup would be translated
     translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
     translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz

@@ -68,6 +68,17 @@ def test_a_place_that_cannot_be_written_is_told_at_once(tmp_path: Path, name: st
         pytest.fail("there was nothing to write to")
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="open files have no names here")
+def test_a_pipe_without_a_name_of_its_own_is_written() -> None:
+    """As with `-o /dev/stdout | ...` and `-o >(gzip > out.gz)`, whose names are links to no path."""
+    reading, writing = os.pipe()
+    with lines_to(Path(f"/dev/fd/{writing}")) as write:
+        write("Zwei Hunde")
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        assert pipe.read() == b"Zwei Hunde\n"
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
 def test_a_full_disk_is_named() -> None:
     with (

@@ -108,6 +108,16 @@ def test_several_directions_have_a_file_each_and_share_their_sources(tmp_path: P
     assert not set().union(*sources.values()) & {source for source, _ in trained_on(config)}
 
 
+@pytest.mark.parametrize("data", [{"both_directions": True}, {"inherited": (("en", "de"), ("de", "en"))}])
+def test_the_command_for_the_tests_names_the_direction_if_the_model_has_several(
+    data: dict[str, object], pairs: Sides, tmp_path: Path
+) -> None:
+    config = plan_hold_out(run_on(tmp_path / "text", {("en", "de"): pairs}, count=20, **data), tmp_path / "run")
+    whole, said = config.data.model_copy(update={"hold_out": 0}), list[str]()
+    make_hold_out(config, tmp_path / "run", lambda corpus: cleaned(whole, [corpus]), said.append)
+    assert f" --test en-de={tmp_path}" in said[0]
+
+
 def test_too_little_text_is_refused(tmp_path: Path) -> None:
     config = run_on(tmp_path / "text", {("en", "de"): invented_pairs(100, seed=8)}, count=30)
     with pytest.raises(

@@ -7,7 +7,8 @@ from unittest.mock import Mock
 
 import pytest
 
-from limelight.training.loggers import open_loggers
+from limelight.errors import UserError
+from limelight.training.loggers import open_loggers, require_loggers
 from tests.training.helpers import go, log_of, tiny_run
 
 
@@ -27,6 +28,13 @@ def test_tensorboard_has_the_points_of_the_run_that_went_on(tmp_path: Path) -> N
 def test_without_tensorboard_there_is_no_logger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard.compat.proto.event_pb2", None)
     assert open_loggers(None, tmp_path, 0) == []
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
+def test_the_package_of_a_logger_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(UserError, match=f"training.loggers={name}: .*; pip install {name}$"):
+        require_loggers([name])
 
 
 @pytest.mark.parametrize("name", ["wandb", "trackio"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option, refuse
-from limelight.cli.corpora import corpora, files_in
+from limelight.cli.corpora import by_direction, corpora, files_in
 from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
@@ -166,14 +166,14 @@ def align(
     corpus, *more = corpora(files, source_lang, target_lang, "FILE")
     if more:
         raise UserError(f"{len(files)} files with both sides: align one at a time")
-    from limelight.config import directions_of, find_direction, known_languages
+    from limelight.config import directions_of, find_direction
     from limelight.formats.lines import chunks
     from limelight.preparation.read import pairs_of
     from limelight.text.words import words_and_signs
 
-    languages = known_languages(corpus)
-    direction = find_direction(directions_of(configs[0].data), *(languages if any(languages) else ("", "")))
-    pairs, divide = pairs_of(corpus), words_and_signs if tokenize else str.split
+    [named] = by_direction([corpus], configs, (source_lang, target_lang))
+    direction = named or find_direction(directions_of(configs[0].data))
+    pairs, divide = pairs_of(corpus, otherwise=direction), words_and_signs if tokenize else str.split
     translator = open_translator(folders, machine, brief=True)
     from limelight.pipelines.align import PairError
 

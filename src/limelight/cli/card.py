@@ -45,10 +45,12 @@ def shortlist(*, model: options.Words = options.OWN_MODEL, train: options.Words 
     `limelight translate --shortlist` then computes probabilities of these alone, which is faster with a large
     vocabulary. The shortlist is learned from --train, by default from the text that the run was trained on.
     """
-    folders, _ = find_models(model, only_one="each has a shortlist of its own")
+    folders, configs = find_models(model, only_one="each has a shortlist of its own")
     from limelight.preparation.shortlist import make_shortlist
+    from limelight.training.parent import named_as_in
 
-    file = make_shortlist(folders[0], corpora(train or [], "", "", "--train"), note)
+    text = named_as_in(configs[0], corpora(train or [], "", "", "--train"))
+    file = make_shortlist(folders[0], text, note)
     wrote(f"{file}; `limelight translate --shortlist` uses it")
 
 

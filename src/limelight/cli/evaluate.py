@@ -88,7 +88,7 @@ def evaluate(
             from limelight.evaluation.labels import evaluate_labels
 
             classifier = open_model("load_classifier", folders, machine)  # first: of a masked model no file would do
-            labeled = read_test(corpora(test, "", "", "--test"))
+            labeled = read_test(corpora(test, "", "", "--test"), translated=False)
             _warn_of_overlap(folders, labeled)
             answered = evaluate_labels(classifier, labeled, origin=origin)
             figures, texts = answered, answered.answers
@@ -115,9 +115,12 @@ def read_tests(
     return {direction: read_test(of_direction, direction or only_one) for direction, of_direction in groups.items()}
 
 
-def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = None) -> list[Pair]:
+def read_test(
+    corpora_given: Sequence[Corpus], direction: Direction | None = None, *, translated: bool = True
+) -> list[Pair]:
     """The pairs of a test set, without blank lines of a file with both sides. Warns about these and about suspicious
-    text, also if it does not seem to be in the languages of `direction`."""
+    text; if it is `translated`, also about sides that do not belong together, or do not seem to be in the languages
+    of `direction`."""
     from limelight.config import known_languages, sides_of
     from limelight.formats import names_languages
     from limelight.preparation.doubts import doubts
@@ -132,8 +135,8 @@ def read_test(corpora_given: Sequence[Corpus], direction: Direction | None = Non
         declared = languages if direction is None or names_languages(corpus.files) else direction
         faults += doubts(corpus.files, *(sides_of(corpus) if corpus.columns else declared))
         of_corpus = list(pairs_of(corpus, otherwise=direction))
-        findings = check_sides(draw_sample(of_corpus), str(corpus), *declared).findings
-        faults += findings
+        if translated:
+            faults += check_sides(draw_sample(of_corpus), str(corpus), *declared).findings
         kept = [pair for pair in of_corpus if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(of_corpus):
             faults.append(f"{corpus.files[0]}: {len(of_corpus) - len(kept):,} blank lines are left out")

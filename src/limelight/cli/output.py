@@ -112,7 +112,9 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
         # In UTF-8 whatever the environment says: text of any language must come through.
         yield _standard_output(encoding="utf-8")
         return
-    path = path.resolve()  # a link is kept, and its target replaced
+    is_device = path.exists() and not path.is_file()  # such as a pipe: written directly, by the name it has
+    if not is_device:
+        path = path.resolve()  # a link is kept, and its target replaced
     if path.is_dir():
         raise UserError(f"{path}: is a folder; give -o the name of a file")
     from limelight.formats.opening import COMPRESSIONS
@@ -121,7 +123,6 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
         raise UserError(f"{path}: would be plain text; give -o a name without {path.suffix}")
     if path.is_file() and any(is_path(path.samefile, str(name)) for name in inputs):
         raise UserError(f"{path}: is the input; give -o another name")
-    is_device = path.exists() and not path.is_file()  # such as a pipe: written directly
     partial = path if is_device else path.with_name(path.name + PARTIAL)
     try:
         file = open(partial, "w", encoding="utf-8")  # noqa: SIM115

@@ -214,7 +214,9 @@ LEARN = """
 def learn(
     *,
     memory: list[str] = option(
-        "A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ... Can be repeated.", "FILE", ...
+        "A translation memory with the corrections: .tmx, .tsv, .xliff, .po, ..., or two aligned text files.",
+        SEVERAL,
+        ...,
     ),
     output: Path = option("Folder for the new model; it must not exist.", "NEW", ..., "--output -o"),
     model: str = option("Run or model folder to begin with. Default: the bundled translator.", "RUN", ""),

@@ -86,7 +86,7 @@ def examples_of(
     translator: Translator, pairs: Sequence[Pair], direction: Direction, *, count: int = MAX_PAIRS
 ) -> Examples:
     """Examples from at most `count` pairs, evenly spread, translated with the model's own search, without guards."""
-    chosen = [pairs[row] for row in evenly(len(pairs), count) if pairs[row].source.strip()]
+    chosen = [pair for pair in evenly(pairs, count) if pair.source.strip()]
     source_lang, target_lang = names_of(direction)
     prepared = translator.prepare(
         [pair.source for pair in chosen], source_lang=source_lang, target_lang=target_lang, n_best=1

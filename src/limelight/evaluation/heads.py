@@ -24,6 +24,7 @@ from limelight.inspection.probe import attention_of
 from limelight.inspection.words import START_PIECE, readable
 from limelight.models.interface import Seq2Seq, longest_sequence
 from limelight.pipelines.translator import Translator
+from limelight.preparation.lexicon import evenly
 from limelight.text.pair import Pair
 from limelight.tokens import Tokenizers
 from limelight.tokens.tokenizer import is_control
@@ -94,8 +95,7 @@ def _choose(translator: Translator, groups: Groups, count: int) -> list[_Sentenc
     longest = min(MAX_TOKENS, (longest_sequence(translator.model) or MAX_TOKENS + 1) - 1)
     tokenizers = {direction: translator.towards(direction) for direction in groups}
     rows = []
-    for index in np.linspace(0, len(every), min(len(every), count), endpoint=False).astype(int).tolist():
-        direction, pair = every[index]
+    for direction, pair in evenly(every, count):
         sides = tokenizers[direction]
         row = _Sentence(sides, sides.source.encode(pair.source), sides.target.encode(pair.target))
         if 0 < len(row.source) <= longest and 0 < len(row.target) <= longest:

@@ -72,7 +72,7 @@ def _align_together(stores: Mapping[Path, TokenStore], made_of: str, say: Say) -
 def sample_pairs(stores: Sequence[TokenStore], maximum: int) -> Iterator[Sides]:
     """At most `maximum` pairs, evenly spread over all stores."""
     ends = np.cumsum([len(store) for store in stores])
-    chosen = evenly(int(ends[-1]), maximum)
+    chosen = np.array(evenly(range(int(ends[-1])), maximum), dtype=np.int64)
     for store, end in zip(stores, ends, strict=True):
         begin = end - len(store)
         rows = chosen[(chosen >= begin) & (chosen < end)] - begin

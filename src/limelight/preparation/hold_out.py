@@ -14,7 +14,16 @@ from operator import itemgetter
 from pathlib import Path
 
 from limelight.batching.store import TokenStore
-from limelight.config import UNNAMED, Corpus, DataConfig, Direction, RunConfig, load_config, trained_directions
+from limelight.config import (
+    UNNAMED,
+    Corpus,
+    DataConfig,
+    Direction,
+    RunConfig,
+    has_tags,
+    load_config,
+    trained_directions,
+)
 from limelight.errors import UserError, shown
 from limelight.files import whole_folder
 from limelight.formats import read_pairs
@@ -73,11 +82,12 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
         for direction, roles in chosen.items():
             for role, of_role in roles.items():
                 write_tsv(partial / _name(data, role, direction), of_role)
-    several = len(chosen) > 1
-    tests = [f"{direction}=" * several + str(run / HELD_OUT / _name(data, "test", direction)) for direction in chosen]
+    tests = [
+        f"{direction}=" * has_tags(data) + str(run / HELD_OUT / _name(data, "test", direction)) for direction in chosen
+    ]
     say(
         f"held out {data.hold_out:,} pairs for validation and {data.hold_out:,} for tests"
-        f"{' of each direction' if several else ''}: limelight evaluate --model {run} --test {' '.join(tests)}"
+        f"{' of each direction' if len(chosen) > 1 else ''}: limelight evaluate --model {run} --test {' '.join(tests)}"
     )
 
 

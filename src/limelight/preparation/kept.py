@@ -59,10 +59,8 @@ def is_usable(run: Path, names: Sequence[str], files: Sequence[str], made_of: st
 
 def _matches(run: Path, name: str, made_of: str) -> bool:
     """Whether the folder contains the text of this name, made of the same."""
-    if _pairs_file(run, name).exists():
-        with suppress(RunError):  # a damaged file of a run that has not begun is written again
-            return _read(run, name).fingerprint == made_of
-        return False
+    with suppress(RunError):  # there is none, or it is damaged and, if no run has begun, written again
+        return _read(run, name).fingerprint == made_of
     return store_matches(run / DATA / name, made_of)
 
 

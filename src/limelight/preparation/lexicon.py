@@ -105,9 +105,10 @@ class Meetings(NamedTuple):
     """Probability of each source position for its target position; 1 if all are equal."""
 
 
-def evenly(count: int, limit: int) -> Ids:
-    """At most `limit` evenly spread integers below `count`."""
-    return np.arange(count) if count <= limit else np.linspace(0, count - 1, limit).astype(np.int64)
+def evenly(items: Sequence[Item], limit: int) -> list[Item]:
+    """At most `limit` of these items, evenly spread."""
+    count = len(items)
+    return [items[row] for row in np.linspace(0, count - 1, min(count, limit)).astype(np.int64)]
 
 
 def spread(items: Iterable[Item], limit: int) -> list[Item]:
@@ -136,7 +137,7 @@ def learn_lexicon(
     """
     pairs = [pair for pair in pairs if 0 < _meetings(pair) <= BLOCK]
     share = MAX_COOCCURRENCES / max(sum(map(_meetings, pairs)), MAX_COOCCURRENCES)
-    chosen = [pairs[row] for row in evenly(len(pairs), int(share * len(pairs)))]
+    chosen = evenly(pairs, int(share * len(pairs)))
     blocks, keys_of_blocks = list[Meetings](), list[Ids]()
     for block_of_pairs in chunks(chosen, BLOCK, _meetings):
         met = meet(block_of_pairs, nothing, classes, diagonal)

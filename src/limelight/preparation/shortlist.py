@@ -64,7 +64,8 @@ def _texts(config: RunConfig, stores: Sequence[TokenStore], language: str) -> li
     """Texts in a language, evenly from all sides of the corpora that are in it."""
     corpora = zip(config.data.train, stores, strict=True)
     sides = [(store, side) for corpus, store in corpora for side in range(2) if corpus.direction[side] == language]
-    return [pair[side] for store, side in sides for pair in store.texts(evenly(len(store), MAX_TEXTS // len(sides)))]
+    chosen = ((store, side, evenly(range(len(store)), MAX_TEXTS // len(sides))) for store, side in sides)
+    return [pair[side] for store, side, rows in chosen for pair in store.texts(np.array(rows, dtype=np.int64))]
 
 
 CANDIDATES, FREQUENT = 128, 500
@@ -102,7 +103,7 @@ def make_shortlist(model: str | Path, corpora: Sequence[Corpus], say: Say) -> Pa
     ]
     pairs = [pair for pair in map(Pieces, *sides) if max(map(len, pair)) < config.batching.max_length]
     if config.data.both_directions:
-        half = [pairs[row] for row in evenly(len(pairs), MAX_PAIRS // 2)]
+        half = evenly(pairs, MAX_PAIRS // 2)
         pairs = [*half, *(Pieces(pair.target, pair.source) for pair in half)]
     say(f"learned from {len(pairs):,} pairs")
     if len(pairs) < (size := tokenizers.target.size):

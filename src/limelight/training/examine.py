@@ -13,6 +13,7 @@ from limelight.pipelines.load import load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
 from limelight.preparation.kept import kept_valid
+from limelight.preparation.lexicon import evenly
 from limelight.storage.layout import CONFIG, find_model
 from limelight.text.pair import Pair
 
@@ -51,8 +52,7 @@ def examine_run(run: Path) -> list[str]:
     translator = load_translator(run)
     for corpus, pairs in corpora:
         languages = corpus.direction if len(translator.directions) > 1 else (None, None)
-        sample = pairs[:: max(1, len(pairs) // MAX_PAIRS)][:MAX_PAIRS]
-        lines += findings_of_perplexities(translator, sample, *languages)
+        lines += findings_of_perplexities(translator, evenly(pairs, MAX_PAIRS), *languages)
     if not {*lines} & {*ADVICE.values()}:
         lines.append("no fault was found")
     return lines

@@ -89,7 +89,7 @@ def require_loggers(names: Sequence[str]) -> None:
             if name in PACKAGES:
                 importlib.import_module(name)
         except ImportError as error:
-            raise UserError(f"training.loggers={name}: {error}; pip install 'limelight[track]'") from None
+            raise UserError(f"training.loggers={name}: {error}; pip install {name}") from None
 
 
 def open_loggers(names: Sequence[str] | None, folder: Path, step: int) -> list[Logger]:

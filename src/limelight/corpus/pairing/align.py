@@ -183,7 +183,7 @@ def _sure_pairs(paths: Sequence[Sequence[Bead]], sides: Sequence[tuple[_Side, _S
     """The words of the sure pairs of the first and of the second half."""
     sure = [(*both, bead) for both, path in zip(sides, paths, strict=True) for bead in path if bead.confidence >= SURE]
     halves: list[list[Pieces]] = [[], []]
-    for source, target, bead in (sure[number] for number in evenly(len(sure), MAX_LEARNED)):
+    for source, target, bead in evenly(sure, MAX_LEARNED):
         ours = source.rows[bead.source : bead.source + bead.kind[0]]
         theirs = target.rows[bead.target : bead.target + bead.kind[1]]
         pair = Pieces(np.unique(np.concatenate(ours)), np.unique(np.concatenate(theirs)))

@@ -60,7 +60,7 @@ class ValidSet:
         self.config, self.direction = config, direction
         self.tokenizers = tagged(tokenizers, direction.target) if has_tags(config.data) else tokenizers
         # Evenly spaced, so that a file sorted by length is covered.
-        self.chosen = [pairs[row] for row in evenly(len(pairs), sentences)]
+        self.chosen = evenly(pairs, sentences)
         self.tokenize = self.measured_by = ""
         if self.chosen:
             references = [pair.target for pair in pairs]
