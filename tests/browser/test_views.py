@@ -203,6 +203,9 @@ def test_a_text_is_written_on(visit, runs):
     assert page.locator(".output").inner_text().split() == ("the sun" + expected).split()
     assert page.locator(".stage-title").inner_text().startswith("Within the text")
     assert page.get_by_role("tab", name="What if").is_hidden()
+    saved = page.locator(".entries button:not([hidden])").all_text_contents()
+    assert "Weights as CSV" in saved
+    assert "Everything as a page" not in saved
     page.locator(".thumbnail").nth(1).click()
     until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 0, head 1')")
     seen = limelight.load(runs / "writer").attention("the sun" + expected)

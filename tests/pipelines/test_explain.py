@@ -75,7 +75,7 @@ def test_a_decoder_without_self_attention_is_explained_by_the_rest():
     with pytest.raises(
         UserError, match="this model has no attention of the kind decoder_self; it has encoder_self, cr"
     ):
-        Explanation(one, Question(TEXT, target=(5, 6, 7))).head_weights("decoder_self", 0, 0)
+        Explanation(one, Question(TEXT, target=(5, 6, 7))).head("decoder_self", 0, 0)
     with pytest.raises(UserError, match=r"unknown attention 'decoder\.0\.self'.*; the model has encoder\.0\.self with"):
         explain(one, Question(TEXT, off={"decoder.0.self": [0]}))
 
@@ -164,17 +164,17 @@ def test_a_recurrent_model_has_erasures_alone_and_a_long_sentence_none(monkeypat
 def test_what_is_asked_for_later_is_the_same():
     one, question = translator(), Question(TEXT, target=(5, 6, 7))
     every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
-    np.testing.assert_array_equal(array(Explanation(one, question).head_weights("decoder_self", 1, 2)), every[1, 2])
+    np.testing.assert_array_equal(array(Explanation(one, question).head("decoder_self", 1, 2)), every[1, 2])
     found = Explanation(one, question).look_up("decoder_self", 1, 2, 3)
     np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
 
 
 def test_a_service_answers_the_fields_of_a_request():
     one, options = translator(), {"source_lang": "", "target_lang": "", "off": {"decoder.0.cross": [1]}}
-    ids = answer("document", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
+    ids = answer("explain", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
     asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
     question = Question(TEXT, target=ids, off=options["off"])
-    assert answer("head_weights", one, TEXT, asked) == Explanation(one, question).head_weights("cross", 0, 2)
+    assert answer("head", one, TEXT, asked) == Explanation(one, question).head("cross", 0, 2)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 import yaml
@@ -36,6 +36,13 @@ def arguments() -> dict[str, list[str]]:
 @pytest.mark.parametrize("name", ["compose", "kubernetes", "systemd"])
 def test_its_options_are_those_of_serve(name: str) -> None:
     SERVE.make_context("serve", arguments()[name])
+
+
+def test_the_folder_of_the_keys_is_mounted() -> None:
+    """A change puts another file in its place, which a mount of the file alone would never show."""
+    service = yaml.safe_load(read("compose.yaml"))["services"]["translate"]
+    keys = PurePosixPath(service["command"][service["command"].index("--keys") + 1])
+    assert str(keys.parent) in [volume.split(":")[1] for volume in service["volumes"]]
 
 
 def test_probes_ask_paths_that_there_are() -> None:

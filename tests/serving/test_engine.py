@@ -139,7 +139,7 @@ def test_a_canceled_explanation_that_waits_is_not_made(monkeypatch: pytest.Monke
 
     monkeypatch.setattr("limelight.serving.engine.answer", answer)
     monkeypatch.setattr(TranslationLane, "done", lambda *given: gate.set() or Engine.done(*given))
-    tasks = [Task(number, "document", [f"text {number}"]) for number in (1, 2, 3)]
+    tasks = [Task(number, "explain", [f"text {number}"]) for number in (1, 2, 3)]
     worked(translator(table(1)), [*tasks, Task(2, "cancel"), Task(4, "detect", ["dab"])])
     assert begun == ["text 1", "text 3"]
 
@@ -171,7 +171,7 @@ def test_what_is_wrong_with_one_is_told_to_it_alone(seed: int) -> None:
         Task(3, "sing", ["a"]),
         Task(4, "translate", ["a"], {"surprise": 1}),
         Task(5, "translate", ["<b>a"], {"tags": ["xml", [], [], [], True]}),
-        Task(6, "document", [" "], {"source_lang": "en", "target_lang": "de"}),
+        Task(6, "explain", [" "], {"source_lang": "en", "target_lang": "de"}),
     ]
     good = [Task(10 + number, "translate", [text]) for number, text in enumerate(TEXTS)]
     found = {report.id: report for report in worked(one, [*wrong, *good])}

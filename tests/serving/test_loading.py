@@ -1,6 +1,8 @@
 """Models that load, engines that hang and models that are gone: requests wait for what comes, and for nothing else."""
 
+import json
 import threading
+import warnings
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -134,6 +136,25 @@ def test_a_task_that_cannot_be_sent_is_not_waited_for(monkeypatch: pytest.Monkey
     link = Link(Loading("folder"), reports.append)
     link.send(Task(7, "translate", ["\ud800"]))
     wait_until(lambda: [(report.id, report.kind) for report in reports] == [(7, "failed")])
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_what_is_said_of_a_model_or_a_memory_while_it_loads_is_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Warnings of later are without their words, which may quote a text."""
+
+    def load(*given: Any) -> Engine:
+        warnings.warn("m.tmx:3: no language; left out of the memory", stacklevel=1)
+        raise UserError("no model")
+
+    for name in ("hold_memory_for_work", "log_warnings", "compile_aside"):
+        monkeypatch.setattr(worker, name, lambda *given: None)
+    monkeypatch.setattr(worker, "load_engine", load)
+    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
+    worker.work(Inbox(), lambda header: None, Loading("run"))
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (line["event"], line["message"]) == ("warning", "m.tmx:3: no language; left out of the memory")
 
 
 def test_why_a_model_is_not_loaded_is_said_whatever_its_folder_is_called(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,7 +61,7 @@ def test_answers_are_those_of_python(service: Running) -> None:
     given = Question("abcde", "en", "de", target=tuple(target), off={"decoder.0.cross": [1]})
     asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}, **PLACE}
     matrix = service.post("/api/v1/page/head", asked)
-    assert matrix.value == plain({"format": 1, "matrix": Explanation(one, given).head_weights(*PLACE.values())})
+    assert matrix.value == plain({"format": 1, "matrix": Explanation(one, given).head(*PLACE.values())})
     found = service.post("/api/v1/page/look_up", {**asked, "row": 2})
     assert found.value == plain({"format": 1, "look_up": Explanation(one, given).look_up(*PLACE.values(), 2)})
     asked = {**ASKED, "target": target, "off": {"decoder.0.cross": [1]}}

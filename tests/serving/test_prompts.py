@@ -22,6 +22,7 @@ TEXT = "A dog runs."
         (f"Please translate this into German:\n{TEXT}", "", "de"),
         (f"Translate the following English text to French. Keep the format.\n\n{TEXT}", "", "fr"),
         (f"Translate from en to de_AT: {TEXT}", "en", "de_AT"),
+        (f"Translate the following segment into German, without additional explanation.\n\n{TEXT}", "", "de"),
         (f"Translate the source text below to German.\nSource Text: {TEXT}\nTranslated Text:", "", "de"),
         (f"Translate to Simplified Chinese (output translation only):\n\n{TEXT}", "", "zh"),
     ],

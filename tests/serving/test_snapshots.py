@@ -17,7 +17,9 @@ from limelight.errors import UserError
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.snapshots import MAX_LOADED, Snapshots, validation_curve
 from limelight.preparation.kept import kept_pairs, validation_sentences
+from limelight.serving.catalog import Catalog
 from limelight.serving.links import Loading
+from limelight.serving.refusal import Refusal
 from limelight.storage.layout import find_snapshots
 from tests.serving.helpers import Running, running
 from tests.training.helpers import go, tiny_run
@@ -154,6 +156,12 @@ def test_masks_are_filled_in(service: Running, runs: Path) -> None:
     np.testing.assert_allclose(array(document["kinds"][0]["mean"]), seen.average("encoder_self"), atol=1e-6)
     whole = service.post("/api/v1/page/fill", {"model": "filler", "text": "the sun rises"}).value["document"]
     assert "filled" not in whole
+
+
+def test_a_service_of_other_models_alone_is_not_to_be_asked_again() -> None:
+    with pytest.raises(Refusal, match="no model of this service translates") as caught:
+        Catalog(()).ways("en", "de")
+    assert (caught.value.status, caught.value.retry_after) == (400, None)
 
 
 def test_models_that_do_not_translate_are_asked_for_no_translation(service: Running) -> None:

@@ -16,14 +16,11 @@ export function exportMenu(context, stage) {
     "Stage as PNG": () => savePng("stage", stage),
     "This view as SVG": view(saveSvg),
     "This view as PNG": view(savePng),
-    "Weights as CSV": async () => {
-      const found = await shown(context);
-      if (found) save("weights.csv", "text/csv", table(found)); // a model without attention has none
-    },
+    "Weights as CSV": async () => save("weights.csv", "text/csv", table(await shown(context))),
     "This view as CSV": view((name, panel) => save(`${name}.csv`, "text/csv", numbersOf(panel))),
     "Everything as JSON": async () =>
       save("limelight.json", "application/json", JSON.stringify(await everything(context))),
-    ...(context.source.live ? { "Everything as a page": () => context.document.translation && savePage(context) } : {}),
+    ...(context.source.live ? { "Everything as a page": () => savePage(context) } : {}),
   };
   const buttons = Object.entries(entries).map(([name, action]) =>
     button(
@@ -35,6 +32,14 @@ export function exportMenu(context, stage) {
       name,
     ),
   );
+  // A model without attention has no weights, and a file is of a translation.
+  const there = {
+    "Weights as CSV": () => context.document.kinds.length > 0,
+    "Everything as a page": () => Boolean(context.document.translation),
+  };
+  const offer = () => buttons.forEach((each) => (each.hidden = there[each.textContent]?.() === false));
+  context.store.on(["document"], offer);
+  offer();
   const menu = element("details.menu", element("summary", "Save"), element("div.entries", buttons));
   addEventListener("pointerdown", ({ target }) => menu.contains(target) || (menu.open = false));
   menu.addEventListener("keydown", ({ key }) => {

@@ -63,7 +63,7 @@ class Question:
 
 
 class Explanation:
-    """A question in tokens, and its answers as values for JSON. All but `document`, `heads` and `whole` need a target.
+    """A question in tokens, and its answers as values for JSON. All but `explain`, `heads` and `whole` need a target.
 
     Raises `UserError` for a blank text, a text that is too long, an ensemble, a direction that the model does not have,
     unknown heads, and heads of a recurrent model.
@@ -106,7 +106,7 @@ class Explanation:
         seen = attention_map(self.model, self.tokenizers, self.question.text, self.target, source_ids=self.source)
         return replace(seen, model=self.translator.name)
 
-    def document(self, *, every_head: bool = False) -> JsonObject:
+    def explain(self, *, every_head: bool = False) -> JsonObject:
         """The page's document, with `steps`, `beam` and `translation`. With a given target there is no search and no
         `beam`."""
         model, question, own, tree = self.model, self.question, self.tokenizers.target, None
@@ -130,14 +130,14 @@ class Explanation:
 
     def heads(self) -> JsonObject:
         """The document with the weights of every head, and without the beam, which is as large."""
-        document = self.document(every_head=True)
+        document = self.explain(every_head=True)
         document.pop("beam", None)
         return document
 
     def whole(self) -> JsonObject:
         """The document of a file that works without a server: with every head, all measures, and the computations of
         the head that aligns best."""
-        document = self.document(every_head=True)
+        document = self.explain(every_head=True)
         document["measures"], document["layers"], document["map"] = self.measures(), self.layers(), self.map()
         cross = next((kind for kind in document["kinds"] if kind["name"] == "cross"), None)
         if cross is not None:
@@ -219,7 +219,7 @@ class Explanation:
             ],
         }
 
-    def head_weights(self, kind: str, layer: int, head: int) -> JsonObject:
+    def head(self, kind: str, layer: int, head: int) -> JsonObject:
         """The weights of one head in float32."""
         return packed(self.weights().average(kind, layer=layer, heads=head))
 
@@ -266,8 +266,8 @@ class Explanation:
 
 
 def explain(translator: Translator, question: Question, *, every_head: bool = False) -> JsonObject:
-    """The page's document of a translation, see `Explanation.document`."""
-    return Explanation(translator, question).document(every_head=every_head)
+    """The page's document of a translation, see `Explanation.explain`."""
+    return Explanation(translator, question).explain(every_head=every_head)
 
 
 def explained_page(translator: Translator, question: Question, *, theme: str = "dark") -> str:
@@ -290,7 +290,7 @@ def _forced(tokenizer: Tokenizer, text: str) -> list[int]:
     return ids
 
 
-ANSWERS = ("document", "whole", "heads", "head_weights", "look_up", "measures", "layers", "map", "inside",
+ANSWERS = ("explain", "whole", "heads", "head", "look_up", "measures", "layers", "map", "inside",
            "distribution", "similar")  # fmt: skip
 """Explanations that a service offers, by the names of their methods."""
 

@@ -1,7 +1,6 @@
 """Explanations of a single text for the page: a text continued by a language model, or with filled masks."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,13 @@ from limelight.tokens.text import encode_text
 GUESSES = 8
 
 
-def explain_written(generator: TextGenerator, generated: Generated, name: str = "") -> JsonObject:
+def explain_written(generator: TextGenerator, generated: Generated) -> JsonObject:
     """The page's document of a prompt and its continuation, with `steps` and `written`.
 
     The weights are `generator.attention(prompt + text)`. Raises `UserError` for a text that is too long.
     """
     full_text = generated.prompt + generated.text
-    document = page_document(replace(text_attention(generator, full_text), model=name))
+    document = page_document(text_attention(generator, full_text))
     tokenizer = generator.tokenizers.target
     model, ids = generator.model, encode_text(tokenizer, full_text)
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
@@ -40,13 +39,13 @@ def explain_written(generator: TextGenerator, generated: Generated, name: str = 
     return document
 
 
-def explain_filled(filler: MaskFiller, text: str, name: str = "") -> JsonObject:
+def explain_filled(filler: MaskFiller, text: str) -> JsonObject:
     """The page's document of a text with masks, with `filled`: the completed text, and the predictions for each mask.
 
     The weights are `filler.attention(text)`; a text without a mask has no `filled`. Raises `UserError` for a
     text that is too long.
     """
-    document = page_document(replace(text_attention(filler, text), model=name))
+    document = page_document(text_attention(filler, text))
     ids = filler.tokenizer.encode(text)
     document["map"] = model_map(filler.model, label_batch([begun(ids)], [0], padding=filler.tokenizer.padding))
     if filler.mask in ids:

@@ -129,6 +129,8 @@ def _loading() -> Refusal:
 
 
 def _no_way(models: Sequence[Model], source: str, target: str) -> Refusal:
+    if not models:
+        return bad_request("no model of this service translates")
     if any(model.pool.loading for model in models):  # one of them may have a way
         return _loading()
     if not any(model.pool.info for model in models):

@@ -318,7 +318,7 @@ class TranslationEngine(TranslationLane):
 @lru_cache(MAX_OPEN)
 def _opened(file: str, source: str) -> Glossary:
     """The terms of a file."""
-    return Glossary([Term(*pair) for pair in read_terms(file)], source)
+    return Glossary(read_terms(file), source)
 
 
 _opened_memory = lru_cache(MAX_OPEN)(open_memory)
@@ -382,7 +382,7 @@ class TextEngine(Engine):
         if task.kind == "text_head":
             self.done(task.id, text_head(pipeline, text, task.options))
         elif task.kind == "fill" and isinstance(pipeline, MaskFiller):
-            self.done(task.id, explain_filled(pipeline, text, self._name))
+            self.done(task.id, explain_filled(pipeline, text) | {"model": self._name})
         elif task.kind == "write" and isinstance(pipeline, TextGenerator):
             sampling = task.options.get("sampling")
             drawn = None if sampling is None else Sampling(**sampling)
@@ -402,9 +402,7 @@ class TextEngine(Engine):
             text += grown.text
             if grown.done is not None:
                 self.cancel(task.id)
-                self.done(
-                    task.id, {"text": grown.done.text, "document": explain_written(generator, grown.done, self._name)}
-                )
+                self.done(task.id, explain_written(generator, grown.done) | {"model": self._name})
             elif task.stream and grown.text:
                 self.send(Report(task.id, "partial", [0, text]))
             yield

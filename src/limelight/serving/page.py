@@ -129,38 +129,33 @@ class TextHead(OfHead, Masked):
     """One head of a text."""
 
 
-VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str, str]] = {
-    "explain": (Explain, "document", "document", "The document of a translation: docs/schema/page-1.json."),
-    "head": (Head, "head_weights", "matrix", "The weights of one head."),
-    "look_up": (LookUp, "look_up", "look_up", "The numbers of one computation of attention."),
-    "measures": (Explain, "measures", "measures", "Erasure and contributions."),
-    "layers": (
-        Explain,
-        "layers",
-        "layers",
-        "The translation from each encoder layer, and tokens of decoder layers.",
-    ),
-    "map": (Explain, "map", "map", "The stages of the model, with the norms of the vectors of a sentence."),
-    "inside": (Inside, "inside", "inside", "The vectors of one layer at one position."),
-    "distribution": (Step, "distribution", "log_probabilities", "Log-probabilities of all tokens at a position."),
-    "similar": (Similar, "similar", "similar", "Words of other sentences that the encoder represents alike."),
-    "fill": (Masked, "fill", "document", "The document of a text whose masks are filled in."),
-    "text_head": (TextHead, "text_head", "matrix", "The weights of one head of a text."),
+VIEWS: dict[str, tuple[type[Explain] | type[Masked], str, str]] = {
+    "explain": (Explain, "document", "The document of a translation: docs/schema/page-1.json."),
+    "head": (Head, "matrix", "The weights of one head."),
+    "look_up": (LookUp, "look_up", "The numbers of one computation of attention."),
+    "measures": (Explain, "measures", "Erasure and contributions."),
+    "layers": (Explain, "layers", "The translation from each encoder layer, and tokens of decoder layers."),
+    "map": (Explain, "map", "The stages of the model, with the norms of the vectors of a sentence."),
+    "inside": (Inside, "inside", "The vectors of one layer at one position."),
+    "distribution": (Step, "log_probabilities", "Log-probabilities of all tokens at a position."),
+    "similar": (Similar, "similar", "Words of other sentences that the encoder represents alike."),
+    "fill": (Masked, "document", "The document of a text whose masks are filled in."),
+    "text_head": (TextHead, "matrix", "The weights of one head of a text."),
 }
-"""Fields of the request, what the engine is asked, field of the answer, and a description."""
+"""By what the engine is asked: fields of the request, field of the answer, and a description."""
 
 
-def _add_view(path: str, form: type[Explain] | type[Masked], what: str, field: str, description: str) -> None:
+def _add_view(what: str, form: type[Explain] | type[Masked], field: str, description: str) -> None:
     async def view(call: Call, form: Any) -> JsonObject:
         return {"format": FORMAT, field: await form.answer(call, what)}
 
     view.__doc__ = description
     view.__annotations__["form"] = form
-    API.route(f"/api/v1/page/{path}", "POST")(view)
+    API.route(f"/api/v1/page/{what}", "POST")(view)
 
 
-for path, given in VIEWS.items():
-    _add_view(path, *given)
+for what, given in VIEWS.items():
+    _add_view(what, *given)
 
 
 # ---- the page
@@ -223,7 +218,7 @@ async def file(call: Call, form: File) -> Response:
     if form.state:
         document["state"] = form.state
     if form.prefix or form.forced or form.off:
-        before = await form.plain(snapshot=form.snapshot).answer(call, "document")
+        before = await form.plain(snapshot=form.snapshot).answer(call, "explain")
         document["before"] = before["translation"]
     if form.beside:
         document["beside"] = [await form.plain(model=name).answer(call, "heads") for name in form.beside]
@@ -256,5 +251,5 @@ class Write(Masked):
 @API.route("/api/v1/page/write", "POST")
 async def write(call: Call, form: Write) -> Response:
     """Continue a text, as server-sent events with its document at the end."""
-    done = events_of(lambda item: {"format": FORMAT, "document": item["document"]})
+    done = events_of(lambda document: {"format": FORMAT, "document": document})
     return await streamed(call.service.log, partial(form.answer, call, "write"), done)

@@ -11,6 +11,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
@@ -125,26 +126,24 @@ class StoredGlossary(Item):
     """One term per line: source TAB target."""
 
 
-def read_terms(path: str) -> list[tuple[str, str]]:
+def read_terms(path: str) -> list[Term]:
     """The usable terms of a glossary, from its file; none if it was deleted meanwhile."""
     try:
         entries = StoredGlossary.model_validate_json(Path(path).read_bytes()).entries
     except FileNotFoundError:
         return []
-    rows = (line.partition("\t") for line in entries.splitlines())
-    return usable((source, target) for source, _, target in rows)
+    return usable(line.partition("\t")[::2] for line in entries.splitlines())
 
 
-def usable(terms: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def usable(pairs: Iterable[tuple[str, str]]) -> list[Term]:
     """The terms that a translation can use: signs alone, and texts that are too long, are not terms."""
-    pairs = list[tuple[str, str]]()
-    for pair in terms:
-        try:
-            Glossary([Term(*pair)])
-        except UserError:
-            continue
-        pairs.append(pair)
-    return pairs
+    terms = list[Term]()
+    for pair in pairs:
+        term = Term(*pair)
+        with suppress(UserError):
+            Glossary([term])
+            terms.append(term)
+    return terms
 
 
 def read_entries(text: str, separator: str) -> str:

@@ -120,7 +120,9 @@ def work(inbox: Inbox, send: Send, loading: Loading) -> None:
     if loading.device in (None, "auto", "cpu"):
         compile_aside(lambda message: log("compiling", message=message))
     try:
-        engine = load_engine(loading, report)
+        with warnings.catch_warnings():  # of a model and a memory; no text of a client is known yet
+            warnings.showwarning = lambda message, *_, **__: log("warning", message=str(message))
+            engine = load_engine(loading, report)
         with rare_collections():
             engine.run(inbox)
     except Exception as error:

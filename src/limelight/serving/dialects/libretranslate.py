@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from limelight.serving.call import Api, Asked, Call, JsonObject
-from limelight.serving.dialects.deepl import as_list, translated
+from limelight.serving.dialects.deepl import Language, as_list, translated
 from limelight.serving.refusal import Refusal
 from limelight.serving.service import Ask, TagHandling, require_within
 from limelight.text.languages import language_name
@@ -24,8 +24,6 @@ def failure(refusal: Refusal) -> JsonObject:
 
 API = Api("libretranslate", failure, denied=403, key_field="api_key")
 
-
-Language = Annotated[str, Field(min_length=1, max_length=20)]
 Texts = Annotated[str | list[str], Field(min_length=1)]
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
+from limelight.serving.dialects.deepl import Language as Code
 from limelight.serving.dialects.deepl import OneOrMore, Tagging
 from limelight.serving.events import Events, Progress, event, streamed
 from limelight.serving.logs import MEDIA_TYPE
@@ -202,8 +203,8 @@ class NewMemory(Strict):
 
     name: str = Field(min_length=1, max_length=200)
     """Shown in `origin` of matches."""
-    source_lang: str = Field(min_length=2, max_length=20)
-    target_lang: str = Field(min_length=2, max_length=20)
+    source_lang: Code
+    target_lang: Code
 
 
 def _shown(memory: StoredMemory) -> JsonObject:

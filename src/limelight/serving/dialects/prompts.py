@@ -56,7 +56,7 @@ _INTO, _FROM = (
 _OBJECTS = (
     "the this that these following below next given entire whole all of user's users user my source input text texts "
     "sentence sentences paragraph paragraphs message messages content string strings word words phrase phrases "
-    "passage document title subtitle subtitles html markdown json it"
+    "passage segment segments document title subtitle subtitles html markdown json it"
 )
 """What an instruction may call the text, beside the names of languages."""
 _INSTRUCTION = re.compile(
