@@ -27,7 +27,7 @@ from limelight.pipelines.codec import names_of
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
-from limelight.storage.layout import ALIGNMENT, BEST, CARD, CONFIDENCE, FIRST_LOOK, INT8_COST, find_model
+from limelight.storage.layout import ALIGNMENT, BEST, CONFIDENCE, FIRST_LOOK, INT8_COST, find_model
 from limelight.storage.tables import AlignmentHead, Heads, Int8Cost, save_table
 from limelight.text.pair import Pair
 from limelight.text.words import words_and_signs
@@ -63,11 +63,7 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
 
     def measure() -> None:
         cost = round(learn_int8_cost(translator(), corpora), 2) + 0.0  # -0.0 as 0.0
-        line = f"costs {cost:.2f} BLEU on validation pairs"
-        say(f"int8 {line}")
-        card = (best / CARD).read_text(encoding="utf-8")
-        for folder in (best, run):
-            write_whole(folder / CARD, card.replace("\n| seed |", f"\n| int8 | {line} |\n| seed |", 1))
+        say(f"int8 costs {cost:.2f} BLEU on validation pairs")
 
     for file, least, work, failure in (
         (CONFIDENCE, MIN_PAIRS, fit, "confidence could not be fitted; `limelight calibrate` fits it on other text"),
