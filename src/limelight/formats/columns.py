@@ -37,10 +37,7 @@ def _open_arrow(source: Any) -> Any:
     try:
         return arrow.ipc.open_stream(source)
     except arrow.ArrowInvalid:
-        reader = arrow.ipc.open_file(source)
-        return arrow.RecordBatchReader.from_batches(
-            reader.schema, (reader.get_batch(number) for number in range(reader.num_record_batches))
-        )
+        return arrow.ipc.open_file(source).read_all().to_reader()  # in place: the file is mapped
 
 
 def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:
