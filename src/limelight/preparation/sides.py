@@ -71,12 +71,8 @@ class SideCheck(NamedTuple):
 
 def draw_sample(pairs: Iterable[Pair], max_blocks: int = MAX_BLOCKS) -> list[Pair]:
     """Blocks of consecutive pairs, evenly from a text of unknown length, whose texts are cut."""
-    blocks = (list(map(_cut, block)) for block in chunks(iter(pairs), BLOCK_PAIRS))
-    return [pair for block in spread(blocks, max_blocks) for pair in block]
-
-
-def _cut(pair: Pair) -> Pair:
-    return Pair(pair.source[:MAX_CHARACTERS], pair.target[:MAX_CHARACTERS], pair.file, pair.line)
+    cut = (Pair(pair.source[:MAX_CHARACTERS], pair.target[:MAX_CHARACTERS], pair.file, pair.line) for pair in pairs)
+    return [pair for block in spread(chunks(cut, BLOCK_PAIRS), max_blocks) for pair in block]
 
 
 def check_sides(sample: Sequence[Pair], name: str, source: str, target: str) -> SideCheck:
@@ -94,7 +90,8 @@ def check_sides(sample: Sequence[Pair], name: str, source: str, target: str) -> 
         measured = f"{name}: {_fit(scores, range(len(sample)))}"
         for rows in _doubtful_stretches(scores):
             if fault := _fault(scores, rows):
-                findings.append(f"{name}: {_lines(sample, rows)} the sides do not belong together: {fault}")
+                lines = f"in lines {sample[rows[0]].line:,} to {sample[rows[-1]].line:,}"
+                findings.append(f"{name}: {lines} the sides do not belong together: {fault}")
                 misaligned.append(rows)
     wrong = sum(map(len, misaligned)) / len(sample)
     languages = source or _recognized(sources), target or _recognized(targets)
@@ -230,8 +227,3 @@ def _fault(scores: Scores, rows: range) -> str:
     else:
         return ""
     return f"{_fit(scores, rows)}; {cause}"
-
-
-def _lines(sample: Sequence[Pair], rows: range) -> str:
-    """The lines from and to; of segments the lines they begin at."""
-    return f"in lines {sample[rows[0]].line:,} to {sample[rows[-1]].line:,}"

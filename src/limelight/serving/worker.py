@@ -81,9 +81,8 @@ def load_engine(loading: Loading, send: ReportCallback) -> Engine:
 def _translating(translator: Translator, loading: Loading, device: torch.device, send: ReportCallback) -> Engine:
     translator.name = loading.name
     snapshots = Snapshots(loading.folder, loading.name, device)
-    memory, name = None, shown(Path(loading.memory).name)  # without the folder: clients read it
-    if loading.memory:
-        memory = open_memories(loading.memory, translator.directions, name=name, say=warnings.warn)
+    name, directions = shown(Path(loading.memory).name), translator.directions  # without the folder: clients read it
+    memory = open_memories(loading.memory, directions, name=name, say=warnings.warn) if loading.memory else None
     warm_up(translator)
     known = description(translator, pivot=loading.pivot, snapshots=len(snapshots.updates))
     valid = load_config(find_model(loading.folder) / CONFIG).data.valid

@@ -221,7 +221,7 @@ def compare_numbers(source: str, output: str, languages: tuple[str, str]) -> Cha
     small number may be a word if the output has no other number instead, and only a source with numbers, or with
     placeholders for them, can have one added.
     """
-    ours, theirs = list(find_numbers(source, languages[0])), list(find_numbers(output, languages[1]))
+    ours, theirs = find_numbers(source, languages[0]), list(find_numbers(output, languages[1]))
     left = list[Number]()
     for number in ours:
         same = next((other for other in theirs if number.readings & other.readings), None)

@@ -44,8 +44,7 @@ class Report:
         From here on, a failure to write raises `OSError`.
         """
         if self._path.exists():
-            with open(self._path, "rb"):
-                pass  # an error to read it must not empty it
+            self._path.read_bytes()  # an error to read it must not empty it
             write_whole(self._path, "".join(_lines_until(self._path, progress)))
         self._log = open(self._path, "ab")  # noqa: SIM115
         self._loggers = open_loggers(self.config.loggers, self._folder, progress.step)
