@@ -179,13 +179,14 @@ def test_markup_is_found_in_linear_time() -> None:
         ("a <code>b <b>c</b></code> d <var>e</var>", "a | d |"),
         ('a <span translate="no">b c</span> d', "a | d"),
         ("see [[one two]] and [[three]] now", "see | and | now"),
+        ("see [[one two|a b]] now", "see | now"),
     ],
 )
 def test_what_is_kept_of_other_dialects(text: str, shown: str) -> None:
     assert texts(text, ".md") == [shown]
     kept = translated(text, ".md")
     assert kept.lower() == text.lower()
-    assert not any(word in kept for word in ("ONE TWO]", "</KBD>", "</CODE>", "B C<"))
+    assert not any(word in kept for word in ("ONE TWO]", "ONE TWO|", "</KBD>", "</CODE>", "B C<"))
     (unit,) = units_of(text, ".md")
     assert list(unit.limits(upper(unit.text))) == []
 

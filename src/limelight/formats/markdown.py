@@ -16,7 +16,7 @@ from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, par
 from limelight.text.marking import Found
 
 _KEPT = re.compile(
-    r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\[\]\s]+\]|\[\[[^\[\]|\n]+\]\]", re.DOTALL
+    r"\$\$.+?\$\$|(?<![\w$])\$(?=[^\s{])[^$\n]+?(?<=\S)\$(?![\w${])|\[\^[^\[\]\s]+\]|\[\[[^\[\]\n]+\]\]", re.DOTALL
 )
 """Formulas, notes and wiki links, which CommonMark does not have."""
 _HIGHLIGHT = re.compile(

@@ -180,7 +180,7 @@ class Seq2Seq(Model, Generic[MemoryT, StateT]):
 
     Attributes:
         start_id: first input of the decoder (Marian's convention: the target's padding id, a zero vector).
-        end_id: the id that ends a sentence on both sides.
+        end_id: `END`, which ends a sentence on both sides; searches know no other.
         source_padding, target_padding: the last id of each vocabulary.
     """
 

@@ -241,7 +241,7 @@ def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[
 
 def _is_form(word: str, other: str) -> bool:
     """Whether a word is another one with another ending of up to two letters, or a compound that ends or begins with
-    it."""
+    it, or has it between hyphens."""
     plain, plain_other = _folded(word), _folded(other)
     if plain.isdecimal():
         return plain == plain_other
