@@ -129,7 +129,9 @@ def test_datasets_of_hugging_face_are_read_as_they_lie(tmp_path: Path) -> None:
     (tmp_path / "saved" / "train").mkdir(parents=True)
     with arrow.ipc.new_stream(tmp_path / "saved" / "train" / "0.arrow", rows.schema) as stream:
         stream.write_table(rows)
-    for word in ("a.parquet", "saved/train/0.arrow"):
+    with arrow.ipc.new_file(tmp_path / "b.arrow", rows.schema) as file:
+        file.write_table(rows)
+    for word in ("a.parquet", "saved/train/0.arrow", "b.arrow"):
         [corpus] = corpora([f"{tmp_path}/{word}"], "en", "de", "--train")
         bad: list[BadLine] = []
         [pair] = read_pairs(corpus.files, "en", "de", on_bad_line=bad.append)

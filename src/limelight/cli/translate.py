@@ -88,7 +88,7 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
     if job.output is None:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
         raise UserError(f"{path}: name the {'folder' if path.is_dir() else 'file'} for its translation: -o {named}")
-    if path.is_file() and job.output.endswith("/"):
+    if path.is_file() and job.output.endswith(("/", os.sep)):
         raise UserError(f"{job.output}: a document is translated into a file: -o {Path(job.output) / path.name}")
     own, named = suffix_of(path), suffix_of(job.output)
     kinds = {FORMATS[suffix][1] if suffix in FORMATS else suffix for suffix in (own, named)}

@@ -37,7 +37,7 @@ def _open_arrow(source: Any) -> Any:
     try:
         return arrow.ipc.open_stream(source)
     except arrow.ArrowInvalid:
-        return arrow.ipc.open_file(source).read_all().to_reader()  # in place: the file is mapped
+        return arrow.ipc.open_file(source).read_all().to_reader()  # mapped; compressed ones are read as a whole
 
 
 def write_rows(path: str, translations: Iterator[str | None], output: Path, column: str) -> None:

@@ -62,8 +62,7 @@ def complete_model(run: Path, corpora: Corpora, say: Callable[[str], None], *, d
             say(f"heads that align words: {described(heads)}; agreement {agreement:.2f}")
 
     def measure() -> None:
-        cost = round(learn_int8_cost(translator(), corpora), 2) + 0.0  # -0.0 as 0.0
-        say(f"int8 costs {cost:.2f} BLEU on validation pairs")
+        say(f"int8 costs {learn_int8_cost(translator(), corpora):z.2f} BLEU on validation pairs")
 
     for file, least, work, failure in (
         (CONFIDENCE, MIN_PAIRS, fit, "confidence could not be fitted; `limelight calibrate` fits it on other text"),
