@@ -55,20 +55,20 @@ class Register(NamedTuple):
         return [*self.pairs, *(languages[::-1] for languages in self.pairs)]
 
     def weight_of(self, languages: Direction, part: str = PARTS[0]) -> float:
-        """Pairs without English have half the weight, as English connects them already."""
-        return (self.phrases if part == PHRASES else self.weight) * (1.0 if "en" in languages else 0.5)
+        """Pairs without English have a lower weight, as English connects them already."""
+        return (self.phrases if part == PHRASES else self.weight) * (1.0 if "en" in languages else 0.7)
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.5, has_dev=True),
+    Register("tatoeba", ("de", "fr"), 1.4, has_dev=True),
     Register("libreoffice-help", ("de", "fr"), 1.2),
     Register("home-assistant", ("de", "fr"), 1.8),
     Register("python-docs", ("fr",), 0.4),
     Register("mozilla", ("de", "fr"), 1.8),
-    Register("libreoffice-ui", ("de", "fr"), 3.2),
+    Register("libreoffice-ui", ("de", "fr"), 3.0),
     Register("chromium", ("de", "fr"), 1.6),
     Register("cldr", ("de", "fr"), 1.6),
-    Register("written", ("de", "fr"), 2.2, phrases=4.0),
+    Register("written", ("de", "fr"), 2.8, phrases=4.5),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""
