@@ -59,5 +59,5 @@ def test_german_stands_beside_french_of_the_same_english_text(text: Path) -> Non
 def test_every_file_is_a_corpus_with_its_weight(text: Path) -> None:
     found = {(corpus.files[0], corpus.source, corpus.target): corpus.weight for corpus in corpora(text, "train")}
     assert found[str(path_of(text, ONE, ("en", "de"), "train")), "en", "de"] == 2.0
-    assert found[str(path_of(text, ONE, ("de", "fr"), "train")), "de", "fr"] == 1.0
+    assert found[str(path_of(text, ONE, ("de", "fr"), "train")), "de", "fr"] == 1.4
     assert len(found) == 3 + 3 + 1

@@ -90,7 +90,7 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     pairs = [Pair(f"{WORDS[row % 3]} {row}", WORDS[row % 3], "t.tsv", row) for row in range(150)]
     examples = examples_of(translator, pairs, Direction("source", "target"), count=120)
     assert (len(examples.features), len(examples.good)) == (120, 120)
-    translator.finish = lambda *_: Translation("ế" * 9)
+    translator.finish = lambda *_: [Translation("ế" * 9)]
     assert examples_of(translator, [Pair("a dog", "e\u0302\u0301" * 9)], Direction("source", "target")).good == [True]
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
         fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
