@@ -17,6 +17,7 @@ from limelight.child import Inbox
 from limelight.decoding.sampling import Sampling
 from limelight.errors import UserError
 from limelight.formats.html import Tags, html_units, xml_units
+from limelight.formats.lines import chunks
 from limelight.formats.markdown import markdown_units
 from limelight.formats.translation_memory import Index, TranslationMemory, open_memory
 from limelight.formats.unit import Unit, located
@@ -39,6 +40,8 @@ MAX_OPEN = 100
 """Glossaries and memories of clients that are kept open, of each kind."""
 MAX_CODES = 2000
 """Tags within a segment of a request."""
+MAX_SENTENCES = 50
+"""Maximum number of sentences of a text in one report: others wait while a thousand are converted to JSON."""
 GROWTH = 8
 """A stream shows a text again when it has an eighth more sentences, so that a long text is not sent too often."""
 
@@ -191,9 +194,20 @@ class TranslationLane(Engine):
             return
         if ended.job is None:
             del self._requests[ended.number]
-            self.done(ended.number, list(_answers(request)))
+            self._report(request)
         elif ended.job.error is not None:
             raise ended.job.error
+
+    def _report(self, request: Request) -> None:
+        """Report the result, and before it the sentences of long texts but for the last ones."""
+        answers = list(_answers(request))
+        for index, translated in enumerate(answers):
+            sentences = translated["sentences"]
+            last = max(0, len(sentences) - MAX_SENTENCES)
+            for part in chunks(sentences[:last], MAX_SENTENCES):
+                self.send(Report(request.task.id, "sentences", [index, part]))
+            translated["sentences"] = sentences[last:]
+        self.done(request.task.id, answers)
 
     def _show(self, request: Request) -> None:
         """Report the finished sentences of each text, in their order."""

@@ -45,9 +45,10 @@ class Report(NamedTuple):
     """What has become of a task; with `loaded`, `pong` and `closed`, of the engine."""
 
     id: int
-    kind: Literal["loaded", "partial", "done", "refused", "failed", "pong", "closed"]
+    kind: Literal["loaded", "partial", "sentences", "done", "refused", "failed", "pong", "closed"]
     value: Any = None
-    """The result; of `partial` the number of the text and its beginning; a message for the others."""
+    """The result; of `partial` the number of the text and its beginning; of `sentences` the number of the text and its
+    next sentences or units, which come before those of the result; a message for the others."""
 
 
 ReportCallback = Callable[[Report], None]

@@ -46,6 +46,8 @@ class Request:
     """Requests are given to engines in the order of these numbers."""
     done: asyncio.Future[Any]
     partial: Partial | None
+    sentences: dict[int, list[Any]] = field(default_factory=dict)
+    """Of each text, as far as they are reported."""
     lost: bool = False
     """Whether an engine has ended that had it."""
 
@@ -264,8 +266,13 @@ class Pool:
                 if request.partial is not None:
                     request.partial(*report.value)
                 return
+            if report.kind == "sentences":
+                request.sentences.setdefault(report.value[0], []).extend(report.value[1])
+                return
             del engine.requests[report.id]
             if report.kind == "done":
+                for index, sentences in request.sentences.items():
+                    report.value[index]["sentences"][:0] = sentences
                 request.done.set_result(report.value)
             else:
                 failed = Refusal(500, "failed", str(report.value))
@@ -293,6 +300,7 @@ class Pool:
         """The engine that had it has ended: it waits for another one, once, as it may be the reason."""
         if not request.lost and not self.closing:
             request.lost = True
+            request.sentences.clear()
             self._enqueue(request)
             return
         message = (
