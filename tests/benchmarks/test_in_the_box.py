@@ -110,7 +110,7 @@ def test_the_model_is_made_in_all_directions_measured_and_resumed(
     ):
         assert title in shown
     card = (out / in_the_box.NAME / "README.md").read_text(encoding="utf-8")
-    assert "| tatoeba | de-fr | 0.5 |" in card
+    assert "| tatoeba | de-fr | 0.7 |" in card
     assert all(name in card for name in ("tatoeba.org", "CC BY 2.0 FR", "MPL-2.0", "Apache-2.0", "CC0"))
     found = json.loads((tmp_path / "results" / "in-the-box.json").read_text())
     assert set(found["scores"]) == {
