@@ -162,9 +162,10 @@ def test_who_cancels_changes_nothing_for_the_others(seed: int) -> None:
     given_up, found = set(), {}
     while engine.busy:
         found.update({outcome.id: outcome.hypotheses for outcome in engine.step()})
-        number = random.choice(numbers)
-        if number not in found and random.random() < 0.5 and engine.cancel(number):
-            given_up.add(number)
+        active = [number for number in numbers if number not in found.keys() | given_up]
+        if active and (not given_up or random.random() < 0.5):
+            given_up.add(number := random.choice(active))
+            assert engine.cancel(number)
     assert set(found) == set(numbers) - given_up
     assert given_up
     for number, hypotheses in found.items():
