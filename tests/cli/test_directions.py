@@ -55,6 +55,10 @@ def test_a_memory_is_used_in_the_direction_of_the_text(limelight: Limelight, man
     (tmp_path / "m.tmx").write_text(f'<tmx version="1.4"><body><tu>{variants}</tu></body></tmx>', encoding="utf-8")
     ended = limelight("translate", "--model", many, "--to", "en", "--memory", tmp_path / "m.tmx", "--text", "c")
     assert ended.out == "a b\n", ended.err
+    before = sorted(tmp_path.iterdir())
+    ended = limelight("translate", "--model", many, "--to", "fr", "--memory", tmp_path / "m.tmx", "--text", "c")
+    assert (ended.code, sorted(tmp_path.iterdir())) == (2, before)
+    assert "does not translate to fr; its directions are: en-de, de-en" in ended.err
 
 
 def test_languages_stand_before_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -173,7 +173,7 @@ class Job:
         """
         if self.memory is None:
             return None
-        from limelight.config import directions_of, find_pivots, fitting_directions
+        from limelight.config import directions_of, find_direction, find_pivots, fitting_directions
         from limelight.formats.translation_memory import open_memories
 
         fitting = [self.direction.languages]
@@ -181,6 +181,8 @@ class Job:
             known = directions_of(self.models[1][0].data)
             through = () if self.no_pivot or not self.target_lang else find_pivots(known)
             fitting = [*fitting_directions((*known, *through), *self.direction)]
+            if not fitting:
+                find_direction(known, *self.direction)  # raises before an index is made
         return open_memories(self.memory, fitting, say=note)
 
     def terms(self) -> Glossary | None:
