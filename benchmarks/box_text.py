@@ -60,15 +60,15 @@ class Register(NamedTuple):
 
 
 REGISTERS = (
-    Register("tatoeba", ("de", "fr"), 1.4, has_dev=True),
-    Register("libreoffice-help", ("de", "fr"), 1.2),
-    Register("home-assistant", ("de", "fr"), 1.8),
-    Register("python-docs", ("fr",), 0.4),
-    Register("mozilla", ("de", "fr"), 1.8),
-    Register("libreoffice-ui", ("de", "fr"), 3.0),
-    Register("chromium", ("de", "fr"), 1.6),
-    Register("cldr", ("de", "fr"), 1.6),
-    Register("written", ("de", "fr"), 2.8, phrases=4.5),
+    Register("tatoeba", ("de", "fr"), 1.2, has_dev=True),
+    Register("libreoffice-help", ("de", "fr"), 0.9),
+    Register("home-assistant", ("de", "fr"), 1.4),
+    Register("python-docs", ("fr",), 0.35),
+    Register("mozilla", ("de", "fr"), 1.5),
+    Register("libreoffice-ui", ("de", "fr"), 2.4),
+    Register("chromium", ("de", "fr"), 1.4),
+    Register("cldr", ("de", "fr"), 2.0),
+    Register("written", ("de", "fr"), 3.4, phrases=4.5),
 )
 TRIPLES = "written"
 """The corpus whose files have three columns."""

@@ -18,6 +18,7 @@ from limelight.inspection.word_alignment import (
     word_weights,
 )
 from limelight.models.interface import Seq2Seq, longest_sequence
+from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import grow
 from limelight.storage.tables import AlignmentHead
 from limelight.tokens import Tokenizers
@@ -143,5 +144,5 @@ def _spread(
     """At most `count` pairs of fitting lengths, spread evenly."""
     for lengths in LENGTHS:
         if fitting := [pair for pair in pairs if all(len(side) in lengths for side in pair[0])]:
-            return fitting[:: max(1, len(fitting) // count)][:count]
+            return evenly(fitting, count)
     return []

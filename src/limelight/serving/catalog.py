@@ -24,7 +24,7 @@ class Model:
             new.start()
             await new.complete.wait()
             old = new
-            if new.usable:
+            if new.ready:
                 old, self.pool = self.pool, new
                 await old.drained()
             for link in old.close():
