@@ -12,7 +12,8 @@ from transformers import M2M100Config, M2M100ForConditionalGeneration, M2M100Tok
 
 from limelight.config import Direction
 from limelight.errors import UserError
-from limelight.evaluation.score import score_tokens
+from limelight.evaluation.heads import study_heads
+from limelight.evaluation.score import score_pairs, score_tokens
 from limelight.interop import import_model
 from limelight.pipelines.explain import Question, explain
 from limelight.pipelines.load import load_translator
@@ -107,6 +108,14 @@ def test_explanations_begin_with_the_language_too(folder: Path, tmp_path: Path) 
     )
     for target in (None, "der Hund"):
         assert ours.attention(ENGLISH[0], target=target, **languages).read_pieces[1] == "<2de>"
+
+
+def test_the_loss_of_heads_is_that_of_the_scores(folder: Path, tmp_path: Path) -> None:
+    import_model(folder, tmp_path / "out", source_lang="en", target_lang="de")
+    ours, pair = load_translator(tmp_path / "out"), Pair(ENGLISH[0], GERMAN[0], "", 1)
+    (scored,) = score_pairs(ours, [pair])
+    expected = -scored.log_probability / scored.tokens
+    assert study_heads(ours, {None: [pair]}).loss == pytest.approx(expected, abs=1e-4)
 
 
 def test_languages_are_asked_for(folder: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from limelight.attention.attend import MAX_UNFUSED_QUERIES, permit_keys
 from limelight.attention.multi_head import MultiHeadAttention
-from limelight.attention.scores import build_head_score
+from limelight.attention.scores import Dot, build_head_score
 from limelight.config.models import SCORES
 from limelight.errors import UserError
 from limelight.inspection.probe import attentions_of, probe
@@ -116,6 +116,20 @@ def test_only_the_scaled_dot_product_reaches_the_fused_kernel(monkeypatch: pytes
         attention = make(score=build_head_score(name, HEAD_SIZE)).double()
         attention(attention.project_queries(inputs), *attention.project_memory(inputs))
     assert fused == ["scaled_dot"]
+
+
+class Halved(Dot):
+    """Half of each weight, after the softmax."""
+
+    def factors(self, queries: Tensor, prepared: Tensor) -> Tensor:
+        return torch.full((queries.shape[-2], prepared.shape[-2]), 0.5, dtype=queries.dtype)
+
+
+def test_factors_of_a_score_multiply_the_weights(seed: int) -> None:
+    plain, halved = (make(score=kind(HEAD_SIZE, HEAD_SIZE, HEAD_SIZE)) for kind in (Dot, Halved))
+    halved.load_state_dict(plain.state_dict())
+    queries, memory = random_inputs()
+    torch.testing.assert_close(call(halved, queries, memory)[1], 0.5 * call(plain, queries, memory)[1])
 
 
 def test_queries_and_keys_are_rotated_and_values_are_not(seed: int) -> None:

@@ -1,10 +1,13 @@
 """`limelight card` and `shortlist`, and the model that comes with the package."""
 
+import io
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
+from limelight.cli.app import run
 from limelight.storage import layout as box
 from limelight.storage.layout import find_model
 from tests.cli.conftest import Limelight
@@ -53,6 +56,13 @@ def test_an_unknown_name_lists_the_bundled_ones(limelight: Limelight, bundled: P
 def own(trained: Path, tmp_path: Path) -> Path:
     """A copy of the run, to be written to."""
     return Path(shutil.copytree(trained, tmp_path / "run"))
+
+
+def test_a_card_is_shown_in_any_encoding(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own / "best" / "README.md").write_text("# a → ä\n", encoding="utf-8")
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="latin-1"))
+    assert (run(["card", "--model", str(own)]), printed.getvalue()) == (0, b"# a ? \xe4\n")
 
 
 def test_text_for_a_shortlist_is_in_the_direction_of_the_model(

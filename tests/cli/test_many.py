@@ -2,10 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from limelight.cli import translate as many
+from limelight.cli.models import Machine
 from tests.cli.conftest import Limelight
 from tests.cli.corpora import words, write_lines
 
@@ -57,3 +60,11 @@ def test_a_long_file_is_translated_by_processes(
     assert started == [2]
     assert limelight("translate", "--model", one, folder / "deep" / "b.en").code == 0
     assert started == [2]  # it is too short
+
+
+@pytest.mark.parametrize(("device", "workers"), [("cpu", 8), ("cuda:1", 1), ("mps", 1)])
+def test_a_single_gpu_has_a_single_worker(device: str, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "_cores", lambda: 8)
+    job: dict[str, Any] = {"machine": Machine(device=device, threads=None), "models": ([], []), "plain": dict}
+    job |= dict.fromkeys(("workers", "translation_memory", "glossary", "precision", "shortlist", "form"))
+    assert many._settings(cast(Any, SimpleNamespace(**job)))[0] == workers

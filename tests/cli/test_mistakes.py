@@ -30,11 +30,14 @@ MISTAKES = """
     attention " " --model {writing}             | the text is blank: there is nothing to attend to
     attention "A dog runs on the grass." --model {writing} | is longer than the 16 learned positions of this model
     back-translate --model {trained} -o new.tsv | missing text: give --text FILE...
+    card --model {trained} --model {trained}    | 2 models: one card is printed; give --model once
     clean a.tsv -o a.tsv                        | a.tsv: is the input; give -o another name
     clean en-de=a.tsv -o a.tsv                  | a.tsv: is the input; give -o another name
     compare a.en a.en --test a.tsv -o a.en      | a.en: is the input; give -o another name
     compare a.en a.en --test a.tsv -o b.pdf     | b.pdf: the comparison is a page; give -o a name with .html
     clean a.tsv -o b.docx                       | pairs are written as .tsv, .jsonl or .tmx
+    clean a.tsv -o .                            | .: pairs are written as .tsv, .jsonl or .tmx, not without a suffix
+    clean a.en a.en -o . -o b.en                | .: is a folder; give -o the name of a file
     clean a.tsv -o b.tmx                        | names its languages
     clean a.tsv -o b.tsv -o c.tsv               | holds both sides: give it alone
     clean a.tsv -o b.en -o b.en                 | -o b.en: is given for both sides
@@ -85,6 +88,7 @@ MISTAKES = """
     learn --memory a.tsv --model {trained} -o new | --memory a.tsv: fewer than 40 usable pairs
     pair a.txt gone.txt -o p.tmx                | gone.txt: there is no such file or folder
     pair a.txt b.txt -o p.xlsx                  | pairs are written as .tsv, .jsonl or .tmx, not .xlsx
+    pair a.txt b.txt -o .                       | .: pairs are written as .tsv, .jsonl or .tmx, not without a suffix
     pair a.txt . -o p.tmx                       | a folder and a file: give two documents
     pair a.txt b.txt -o p.tmx                   | its language cannot be told from so little text: give --from LANG
     pair a.txt b.txt --from en --to en -o p.tmx | both sides are in the language 'en'
@@ -97,11 +101,16 @@ MISTAKES = """
     serve --model {trained} --cors https://example.org/ | a scheme and a host
     serve --model {trained} --model {name}={trained} | NAME=
     shortlist --model {trained} --model {trained} | 2 models: each has a shortlist of its own; give --model once
+    shortlist --model {writing}                 | this model does not translate
     translate --model {trained} a.en -o a.en    | a.en: is the input; give -o another name
     translate                                   | missing model: give --model RUN, the folder that
     translate --model {trained} a.txt --text b  | --text and 'a.txt': give one of them
+    translate --model {trained} a.txt b.txt --text c -o out | --text c: this is for one text
     translate --model {corpus}                  | not a run or model folder: it holds neither best/model.safetensors
     translate --model {trained} gone.txt        | gone.txt: there is no such file (looked in
+    translate --model {trained} ""              | : there is no such file (looked in
+    translate --model {trained} "" -o out       | : there is no such file (looked in
+    translate --model {trained} "" a.txt -o out | 2 inputs and -o out: many files need inputs
     translate --model {trained} {corpus}        | name the folder for its translation: -o
     translate --model {trained} a.txt -o no/out.txt | no/out.txt: cannot be written: no such file or directory
     translate --model {trained} a.txt -o {corpus} -o {corpus}/test.tsv/x | cannot be written
@@ -114,15 +123,20 @@ MISTAKES = """
     translate --model {trained} . . -o s3://bucket/out | -o s3://bucket/out: many files need inputs
     translate --model {trained} --n-best 2 --lines {corpus} -o out | --lines and --n-best 2: this is for lines
     translate --model {trained} --json . . -o out | --json and --n-best are for one file
+    translate --model {trained} --timeout 0 . . -o out | 0 should be greater than or equal to 1
+    translate --model {trained} --timeout inf . . -o out | should be less than or equal to 86400
     translate --model {trained} a.md -o b.pdf | b.pdf: would be a file in the format of .md; give -o a name with .md
     translate --model {trained} a.md -o b.json | b.json: would be a file in the format of .md
+    translate --model {trained} a.md -o b.pptx | b.pptx: would be a file in the format of .md
     translate --model {trained} a.md -o out/ | out/: a document is translated into a file: -o out/a.md
     translate --model {trained} a.md b.txt -o out | a.md: is a document, whose markup would be translated
     translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
     translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz
     translate --model {trained} --from en --to lumi --glossary fr.tsv a.txt | fr.tsv: its columns are en, fr, not en and
     translate --model {trained} --glossary fr.tsv a.txt | fr.tsv: its columns are en, fr, not en and
+    translate --model {trained} --from en --to fr --memory a.tsv a.txt | does not translate from en to fr; its
     translate --model {trained} --workers 2 a.en gone -o out | gone: there is no such file
+    translate --model {trained} --glossary gone.tsv a.en a.txt -o out | gone.tsv: cannot be read: no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
     train --out run --max-steps 1 --train | --train: name a file after it
     train --out run --max-steps 1 --train one.xlsx | one.xlsx: is a spreadsheet, which is not read as text

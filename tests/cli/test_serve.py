@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from limelight.cli.app import run
 from limelight.cli.serve import is_loopback, named_models
 from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
@@ -70,6 +71,19 @@ def test_engines_inherit_the_bound_of_spinning(limelight: Limelight, monkeypatch
     monkeypatch.setattr("limelight.serving.logs.log_warnings", lambda log: None)
     monkeypatch.setattr("limelight.serving.server.run_service", run_service)
     assert limelight("serve").out == "3000\n"
+
+
+def test_it_starts_without_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run_service(*_: object, **__: object) -> None:
+        started.append(True)
+
+    started: list[bool] = []
+    monkeypatch.setattr("limelight.cli.serve.ignore_hangup", lambda: None)
+    monkeypatch.setattr("limelight.cli.serve.named_models", lambda words: {})
+    monkeypatch.setattr("limelight.serving.logs.log_warnings", lambda log: None)
+    monkeypatch.setattr("limelight.serving.server.run_service", run_service)
+    monkeypatch.setattr(sys, "stdout", None)
+    assert (run(["serve"]), started) == (0, [True])
 
 
 @contextmanager

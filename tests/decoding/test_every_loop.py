@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from limelight.decoding import every_loop
+from limelight.decoding.shortlist import ShortOutput
 from tests import forked
 
 pytest.importorskip("numba")
@@ -36,6 +38,18 @@ print(len(before))
 for each in sorted(signatures() - before):
     print(each)
 """
+
+
+@pytest.mark.parametrize(("kind", "precision"), [(None, "fp32"), (object, "int8")])
+def test_loops_are_compiled_in_fp32_where_a_cpu_has_no_int8(
+    kind: object, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[str] = []
+    monkeypatch.setattr("limelight.inference.prepare.int8_kind", lambda: kind)
+    monkeypatch.setattr(every_loop, "prepare", lambda model, given: found.append(given) or model)
+    monkeypatch.setattr(every_loop, "ShortOutput", lambda model, table, _: ShortOutput(model, table, "fp32"))
+    every_loop.run_every_loop()
+    assert found == [precision]
 
 
 def test_nothing_is_left_to_compile() -> None:

@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 import torch
 
-from limelight.config import DecodingConfig, RecurrentConfig, TransformerConfig
+from limelight.config import DecodingConfig, Direction, RecurrentConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.evaluation import evaluate, perplexity, score_pairs
@@ -110,6 +110,16 @@ def test_settings_reach_the_translator_and_the_provenance(seed):
     assert versions["torch"] == torch.__version__
     assert versions["sacrebleu"] == sacrebleu.__version__
     assert versions["limelight"]
+
+
+def test_languages_that_are_options_are_those_of_the_perplexity(seed, monkeypatch):
+    parrot, asked = Parrot(["a"] * 4), []
+    parrot.directions = (Direction("en", "de"), Direction("en", "fr"))
+    module = import_module("limelight.evaluation.evaluate")
+    monkeypatch.setattr(module, "score_pairs", lambda *_, **how: asked.append(how) or [PairScore(-1.0, 1)])
+    evaluation = evaluate(parrot, PAIRS, source_lang="en", target_lang="de")
+    assert asked == [{"source_lang": "en", "target_lang": "de"}]
+    assert evaluation.provenance["guards"]
 
 
 def test_the_table_reads_well_without_a_terminal(seed):

@@ -9,7 +9,7 @@ from limelight.errors import UserError
 from limelight.inspection.look_up import look_up
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.model import Transformer
-from tests.models.helpers import attention_of, batch_of, every_model, make_model, random_rows, transformer
+from tests.models.helpers import attention_of, batch_of, every_model, make_model, random_rows, recurrent, transformer
 
 POSITIONAL = ("alibi", "relative", "localmonotonic", "localpredictive")
 MODELS = [(name, config) for name, config in every_model() if config.family in ("transformer", "recurrent")]
@@ -57,6 +57,12 @@ def check(found: dict, expected: np.ndarray) -> None:
         np.testing.assert_allclose(array(found["mixed"]) @ array(found["energy"]), scores, atol=1e-5)
 
 
+def test_a_model_without_attention_has_nothing_to_look_up(seed):
+    model = make_model(recurrent(wiring="fixed")).eval()
+    with pytest.raises(UserError, match="there is no cross in layer 0; this model has none"):
+        look_up(model, [3, 4], [5, 6], kind="cross", layer=0, head=0, row=0)
+
+
 def test_the_future_is_masked(seed):
     model = make_model(transformer()).eval()
     found = look_up(model, [3, 4], [5, 6, 7], kind="decoder_self", layer=0, head=1, row=1)
@@ -70,6 +76,7 @@ def test_the_future_is_masked(seed):
         ({"layer": 2}, "there is no cross in layer 2; this model has encoder.0.self"),
         ({"head": 3}, "there is no head 3: there are 3"),
         ({"row": 9}, "there is no row 9: there are 4"),
+        ({"kind": "{1}"}, r"there is no \{1\} in layer 0; this model has encoder.0.self"),
     ],
 )
 def test_what_is_not_there_is_named(changed, message):

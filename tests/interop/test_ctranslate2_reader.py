@@ -137,6 +137,11 @@ def test_packages_of_other_kinds(there: Path, tmp_path: Path, metadata: dict, fa
         import_model(package(there, tmp_path / "en_de.argosmodel", **metadata), tmp_path / "back")
 
 
+def test_what_is_not_the_name_of_a_language_is_left_out(there: Path, tmp_path: Path) -> None:
+    path = package(there, tmp_path / "a.argosmodel", from_code="cat+oci+spa")
+    assert import_model(path, tmp_path / "back") == ()
+
+
 def attempt(read: Callable[[], Any]) -> tuple[Any, str]:
     """What it returns, or the message of its error."""
     try:

@@ -250,3 +250,6 @@ def test_a_subword_is_no_language() -> None:
     with pytest.raises(UserError, match="de, en: none of its languages"):
         _languages(names, "de", "en", "nllb")
     assert _languages(names, "de=deu_Latn", "eng_Latn", "nllb") == {"de": "deu_Latn", "eng_Latn": "eng_Latn"}
+    for sources, targets in (("de=deu_Latn,ger=deu_Latn", "eng_Latn"), ("en=deu_Latn", "en=eng_Latn")):
+        with pytest.raises(UserError, match=r"=deu_Latn.*: give each language one name"):
+            _languages(names, sources, targets, "nllb")

@@ -161,6 +161,12 @@ def test_a_recurrent_model_has_erasures_alone_and_a_long_sentence_none(monkeypat
         Explanation(one, Question(TEXT, off={"decoder.0.cross": [0]}))
 
 
+def test_no_layer_writes_more_than_the_learned_positions():
+    one = translator(transformer(positions="learned", max_positions=8))
+    layers = Explanation(one, Question("ab c", target=(5, 6, 7, 8, 9, 10, 11))).layers()
+    assert [len(row) for row in layers["decoder"]] == [8, 8, 8]
+
+
 def test_what_is_asked_for_later_is_the_same():
     one, question = translator(), Question(TEXT, target=(5, 6, 7))
     every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
@@ -184,6 +190,7 @@ def test_a_service_answers_the_fields_of_a_request():
         (Question("a" * 300), "at most 200 are explained"),
         (Question(TEXT, target=(999,)), "the target has the id 999"),
         (Question(TEXT, prefix=(999,)), "the prefix forces the id 999"),
+        (Question(TEXT, prefix=(999,), target=(5,)), "the prefix forces the id 999"),
         (Question(TEXT, off={"decoder.7.cross": [0]}), "unknown attention 'decoder.7.cross'"),
         (Question(TEXT, off={"decoder.0.cross": [3]}), r"'decoder.0.cross', or one of its heads \[3\]"),
         (Question(TEXT, beam_size=0), "beam_size must be at least 1"),

@@ -80,6 +80,12 @@ def test_what_is_only_preferred_is_left_out() -> None:
     assert not translator().has_formality("de")
 
 
+def test_a_text_that_is_nothing_but_invisible_is_not_searched() -> None:
+    assert KNOWING.prepare(["\u200b"], source_lang="en", target_lang="de")[0].request is None
+    found = KNOWING.translate("\u200b\u00ad", source_lang="en", target_lang="de", guards=False, lines=True)
+    assert (found.text, found.tokens) == ("", ())
+
+
 @pytest.mark.parametrize("code", ["de@formal", "de-formal", "DE_formal", "de_DE@formal", "de-AT@Formal"])
 def test_a_variant_of_a_language_names_the_form(code: str) -> None:
     """As Weblate names them."""

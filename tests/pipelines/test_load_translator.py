@@ -1,17 +1,18 @@
 """From folders to a translator: one model, or an ensemble of several."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from limelight.config import DecodingConfig, RunConfig, TransformerConfig
+from limelight.config import AugmentationConfig, DecodingConfig, RunConfig, TransformerConfig
 from limelight.decoding.ensemble import Ensemble
 from limelight.errors import UserError
 from limelight.inference.linear import int8_kind
 from limelight.interop import export_limelight
 from limelight.models.families import build_model
-from limelight.pipelines.load import load_translator
+from limelight.pipelines.load import load_translator, make_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.model import load_model, save_model
 from limelight.tokens import Tokenizers, train_tokenizer
@@ -72,6 +73,19 @@ def test_several_runs_are_an_ensemble_with_the_settings_of_the_first(
     by_hand = Ensemble([one.model for one in singles])
     by_hand = Translator(by_hand, tokenizers, singles[0].config, precision="fp32")
     assert both.translate(TEXTS) == by_hand.translate(TEXTS)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_an_ensemble_knows_what_all_its_models_have_learned(
+    share: float, seed: int, tmp_path: Path, tokenizers: Tokenizers
+) -> None:
+    models = []
+    for name, own in (("a", 0.1), ("b", share)):
+        model = load_model(stored(tmp_path / name, tokenizers))
+        learned = {"augmentation": AugmentationConfig(placeholders=own, terms=own)}
+        models.append(replace(model, config=model.config.model_copy(update=learned)))
+    both = make_translator(models)
+    assert both.knows_placeholders is both.knows_terms is (share > 0)
 
 
 @pytest.mark.skipif(int8_kind() is None, reason="needs numba and AVX2")

@@ -47,6 +47,12 @@ def test_sentences_are_translated_alone_and_the_rest_stays(seed: int) -> None:
     assert found.finished == all(each.finished for each in several)
 
 
+def test_a_text_went_through_another_language_if_one_of_its_sentences_did() -> None:
+    path = ("de", "en", "fr")
+    parts = [[Translation("a")], [Translation("b", path=path)], [Translation("c")]]
+    assert joined("x x x", parts, lambda texts: (" ".join(texts), [])).path == path
+
+
 def test_lines_and_forced_beginnings_keep_a_text_whole(seed: int) -> None:
     one = translator()
     one.model.logits[..., 0] -= 50  # every sentence gets as long as it may

@@ -4,13 +4,14 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from random import Random
 from typing import Any
 
 import pytest
 
 from limelight.config import DecodingConfig, Direction, TransformerConfig
-from limelight.decoding.constraints import Phrase
+from limelight.decoding.constraints import MAX_PHRASES, Phrase
 from limelight.decoding.engine import Engine, Outcome
 from limelight.decoding.ensemble import Ensemble
 from limelight.decoding.request import Hypothesis, Request, SearchSettings
@@ -260,6 +261,16 @@ def test_other_models_are_only_asked_for_terms_that_they_do_not_use() -> None:
     translator = Scripted(lambda text: ["die Lampe"], answer="die Leuchte")
     found = translator.translate(["the lamps"], glossary=GLOSSARY)
     assert (found[0].text, found[0].unused, found[0].warnings) == ("die Leuchte", (), ())
+
+
+def test_no_more_terms_are_demanded_than_a_search_takes() -> None:
+    names = ["".join(pair) for pair in product("bcdfghkm", repeat=2)]
+    names.append("lamp")
+    glossary = Glossary([Term(name, 3 * name) for name in names], "en")
+    translator = Scripted(said("nothing"))
+    found = translator.translate(" ".join(names), glossary=glossary)
+    assert len(names) == len(found.unused) == 1 + MAX_PHRASES
+    assert len(translator.demanded) == MAX_PHRASES
 
 
 @pytest.mark.parametrize(

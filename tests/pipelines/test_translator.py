@@ -11,7 +11,7 @@ from torch import nn
 
 from limelight.config import DecodingConfig, TransformerConfig
 from limelight.decoding.sampling import Sampling
-from limelight.errors import UserError
+from limelight.errors import RunError, UserError
 from limelight.layers.embedding import LearnedPositions
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
@@ -196,6 +196,16 @@ def test_samples_of_one_text_are_drawn_independently_best_first(seed: int) -> No
 def test_impossible_settings_are_refused(options: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
         translator().translate(["face"], **options)
+
+
+@pytest.mark.parametrize("name", ["", "runs/a"])
+def test_an_error_of_the_weights_names_the_model(name: str, seed: int) -> None:
+    one = translator()
+    one.name = name
+    one.model.logits[:] = math.nan
+    with pytest.raises(RunError, match="not a number") as caught:
+        one.translate("face")
+    assert getattr(caught.value, "__notes__", []) == [f"the model is {name}"] * bool(name)
 
 
 def bounded(longest: int) -> Translator:

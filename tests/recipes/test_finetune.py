@@ -33,3 +33,4 @@ def test_each_family_is_judged_by_its_own_figure() -> None:
         "transformer": "bleu", "decoder_only": "loss", "encoder_only": "macro_f1"
     }  # fmt: skip
     assert {each.label_smoothing for family, each in found.items() if family != "transformer"} == {0.0}
+    assert [family for family, each in found.items() if each.fit_to_budget] == ["transformer"]

@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from limelight.errors import UserError
+from limelight.serving.dialects.own import NewMemory, add_memory
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.links import Loading
@@ -185,6 +189,33 @@ def test_a_folder_keeps_memories_for_the_next_service(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(UserError, match=r"other\.json: not a memory of the service"):
         Memories(Limits(), tmp_path)
+
+
+def test_a_memory_whose_client_leaves_is_stored_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memories, begun, gate, fill = Memories(Limits(), tmp_path), threading.Event(), threading.Event(), Memories._fill
+
+    def slow(*given: Any) -> int:
+        begun.set()
+        assert gate.wait(60)
+        return fill(*given)
+
+    monkeypatch.setattr(Memories, "_fill", slow)
+    catalog = SimpleNamespace(ways=lambda *_: [SimpleNamespace(direction=("en", "de"))])
+    service = SimpleNamespace(catalog=catalog, memories=memories)
+    call: Any = SimpleNamespace(service=service, client=SimpleNamespace(key=""), file=("a.tsv", b"a\tb"))
+
+    async def leave() -> None:
+        adding = asyncio.ensure_future(add_memory(call, NewMemory(name="x", source_lang="en", target_lang="de")))
+        assert await asyncio.to_thread(begun.wait, 60)
+        adding.cancel()
+        with suppress(asyncio.CancelledError):
+            await adding
+        gate.set()
+        async with memories._writing:
+            assert len(memories.list("")) == 1
+
+    asyncio.run(leave())
+    assert len(Memories(Limits(), tmp_path).list("")) == 1
 
 
 def test_what_is_refused_leaves_nothing_in_the_folder(tmp_path: Path) -> None:

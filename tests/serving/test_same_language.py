@@ -1,10 +1,13 @@
 """A text that is already in the target language comes back as it is, and every API says so."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from limelight.serving.catalog import Catalog, Model
 from tests.serving.helpers import Running, carrying, running, table, translator, wait_until
 from tests.serving.test_documents import send
 
@@ -32,6 +35,14 @@ def test_a_language_into_itself_changes_nothing(service: Running, target: str) -
     assert (found["text"], found["warnings"], found["source_lang"]) == (GERMAN, [SAID], "de")
     streamed = {"text": GERMAN, "source_lang": "de", "target_lang": target, "stream": True}
     assert SAID.encode() in service.post("/api/v1/translate", streamed).value
+
+
+@pytest.mark.parametrize(("asked", "target"), [("pt", "pt"), ("pt_BR", "pt-BR"), ("PT-PT", "pt"), ("zt", "zh-Hant")])
+def test_the_variety_that_is_named_comes_before_others(asked: str, target: str) -> None:
+    info = {"directions": [["en", each] for each in ("pt", "pt-BR", "zh", "zh-Hant")]}
+    pool: Any = SimpleNamespace(info=info, usable=True, loading=False)
+    (way,) = Catalog([Model("one", pool)]).ways("en", asked)
+    assert way.direction.target == target
 
 
 def test_a_model_from_a_language_into_itself_translates() -> None:

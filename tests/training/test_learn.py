@@ -10,6 +10,7 @@ from limelight.errors import RunError, UserError
 from limelight.preparation.replay import GENERAL
 from limelight.signals import Stopped
 from limelight.training import learn as learning
+from limelight.training.checkpoints.lock import LOCK
 from limelight.training.learn import UNFINISHED, learn
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, Change, Scores, read_before_after
 
@@ -105,6 +106,19 @@ def test_a_memory_that_cannot_be_learned_from_leaves_nothing(
         learn(asked(), tmp_path / "new")
     assert (tmp_path / "new.unfinished").exists() == there
     assert getattr(caught.value, "__notes__", []) == [left(tmp_path / "new.unfinished")] * there
+
+
+def test_what_another_process_is_preparing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(_config: RunConfig, work: Path, *, quiet: bool) -> None:
+        work.mkdir()
+        (work / LOCK).touch()
+        raise UserError("another process is training there")
+
+    trained(monkeypatch, None)
+    monkeypatch.setattr(learning, "train", train)
+    with pytest.raises(UserError, match="another process"):
+        learn(asked(), tmp_path / "new")
+    assert names(tmp_path) == [f"new{UNFINISHED}/{LOCK}"]
 
 
 def test_what_was_stopped_is_resumed_by_the_same_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,7 @@ def test_a_start_again_has_the_bounds_of_the_first(parent: Path, tmp_path: Path)
     config = with_training(tuned(parent, tmp_path), max_steps=None)
     first = plan_replay(config, tmp_path / "run")
     assert first.training.max_steps
+    assert not first.training.fit_to_budget, "as it was given"
     (tmp_path / "run").mkdir()
     (tmp_path / "run/config.yaml").write_text(dump_config(first), encoding="utf-8")
     assert plan_replay(config, tmp_path / "run").training == first.training

@@ -128,6 +128,12 @@ def test_validating_on_the_text_that_is_learned_is_refused(
         check_run(plain.model_copy(update={"data": data}), tmp_path / "run")
 
 
+def test_an_augmentation_of_plain_text_is_refused(tmp_path: Path) -> None:
+    config = override(text_run(tmp_path / "text"), ["augmentation.lowercase=0.5"])
+    with pytest.raises(UserError, match=r"augmentation and tokens\.sampling are for pairs"):
+        check_run(config, tmp_path / "run")
+
+
 def test_more_files_than_a_configuration_holds_are_refused_at_once(tmp_path: Path) -> None:
     text = DataConfig(text=tuple(f"{'x' * 90}{number}.txt" for number in range(12_000)))
     with pytest.raises(UserError, match="name fewer files"):

@@ -53,6 +53,12 @@ def test_each_batch_is_made_by_one_process_and_ahead(size: int) -> None:
     assert sorted(seen) == list(range(20))
 
 
+def test_a_gpu_without_a_number_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Batch, "pinned", lambda batch: batch)
+    with closing(shares(iter(Plans()), 1, Group(), torch.device("cuda"))) as updates:
+        assert next(updates).making[0].result().target_tokens == 1
+
+
 def test_the_draws_of_a_batch_follow_from_its_index_in_the_update() -> None:
     drawn: dict[int, float] = {}
     for rank, size in ((0, 1), (0, 2), (1, 2)):

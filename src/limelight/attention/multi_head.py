@@ -97,7 +97,15 @@ class MultiHeadAttention(nn.Module):
         `project_memory`, the mask as for `attend`."""
         if self.kv_heads < self.heads:
             keys, values = (part.repeat_interleave(self.heads // self.kv_heads, dim=1) for part in (keys, values))
-        context = self.attend(queries, keys, values, score=self.score.compare, may_attend=may_attend, causal=causal)
+        context = self.attend(
+            queries,
+            keys,
+            values,
+            score=self.score.compare,
+            may_attend=may_attend,
+            causal=causal,
+            factors=self.score.factors(queries, keys),
+        )
         # (batch, heads, length, value_size) -> (batch, length, heads * value_size)
         return self.out_proj(context.transpose(1, 2).flatten(-2))
 

@@ -44,7 +44,7 @@ class Ragged:
     def joined(cls, parts: Iterable["Ragged"]) -> "Ragged":
         """The rows of several parts, one part after the other."""
         ragged = list(parts)
-        values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in ragged])
+        values = np.concatenate([part.values for part in ragged])
         return cls.of_lengths(values, np.concatenate([part.lengths() for part in ragged]))
 
     @classmethod

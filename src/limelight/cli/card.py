@@ -11,6 +11,7 @@ from limelight.cli.arguments import SEVERAL, option
 from limelight.cli.corpora import corpora
 from limelight.cli.models import Machine, find_models, open_translator
 from limelight.cli.outcome import command, note, wrote
+from limelight.cli.output import show
 from limelight.errors import UserError
 
 EXAMPLES = """
@@ -22,12 +23,12 @@ EXAMPLES = """
 @command("card", EXAMPLES)
 def card(*, model: options.Words = options.ONE_MODEL) -> None:
     """Print the card of a model: what it was trained on, how good it is, its license."""
-    folders, _ = find_models(model, bundled=True)
+    folders, _ = find_models(model, bundled=True, only_one="one card is printed")
     from limelight.storage.layout import CARD, find_model
 
     path = find_model(folders[0]) / CARD
     try:
-        typer.echo(path.read_text(encoding="utf-8", errors="replace").rstrip())
+        show(path.read_text(encoding="utf-8", errors="replace").rstrip())
     except FileNotFoundError:
         raise UserError(f"{path}: this model has no card") from None
 
@@ -45,7 +46,7 @@ def shortlist(*, model: options.Words = options.OWN_MODEL, train: options.Words 
     `limelight translate --shortlist` then computes probabilities of these alone, which is faster with a large
     vocabulary. The shortlist is learned from --train, by default from the text that the run was trained on.
     """
-    folders, configs = find_models(model, only_one="each has a shortlist of its own")
+    folders, configs = find_models(model, only_one="each has a shortlist of its own", pairs=True)
     from limelight.preparation.shortlist import make_shortlist
     from limelight.training.parent import named_as_in
 

@@ -51,10 +51,10 @@ def doctor(
         return show(compile_now())
     if files and len(files) == 1 and Path(files[0]).is_dir():
         refuse(about_text, f"this is for files, and {files[0]} is a folder")
-        machine.begin()
+        device = machine.begin()
         from limelight.training.examine import examine_run
 
-        for line in examine_run(Path(files[0])):
+        for line in examine_run(Path(files[0]), device):
             show(line)
     elif files:
         _examine(files, corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test"))
@@ -111,8 +111,8 @@ def clean(
     from limelight.text.clean import CleanReport, LeftOutList, SkipReport
     from limelight.text.pair import PairLines
 
-    base = output[0].with_suffix("")
-    listings = [base.with_name(f"{base.name}-{name}") for name in ("skipped.txt", "left-out.tsv")]
+    first = output[0]
+    listings = [first.parent / f"{first.stem}-{name}" for name in ("skipped.txt", "left-out.tsv")]
     if {path.resolve() for path in listings} & {Path(file).resolve() for file in files_in(files)}:
         raise UserError(f"-o {output[0]}: the list of what is left out would replace the input; give -o another name")
     with ExitStack() as stack:

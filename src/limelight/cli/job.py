@@ -98,7 +98,11 @@ class Job:
         "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA
     )
     timeout: float | None = option(
-        "End a worker that takes longer for 1,000 lines. Default: 1800.", "SECONDS", panel=CORPORA, min=0
+        "End a worker that takes longer for 1,000 lines. Default: 1800.",
+        "SECONDS",
+        panel=CORPORA,
+        min=1,
+        max=86_400,
     )
     machine: Machine
 
@@ -176,15 +180,14 @@ class Job:
         from limelight.config import directions_of, find_direction, find_pivots, fitting_directions
         from limelight.formats.translation_memory import open_memories
 
-        fitting = [self.direction.languages]
-        if not all(self.direction):
-            known = directions_of(self.models[1][0].data)
-            through = () if self.no_pivot or not self.target_lang else find_pivots(known)
-            fitting = [*fitting_directions((*known, *through), *self.direction)]
-            if not fitting:
-                find_direction(known, *self.direction)  # raises before an index is made
-        return open_memories(self.memory, fitting, say=note)
+        named, known = self.direction.languages, directions_of(self.models[1][0].data)
+        through = () if self.no_pivot or not self.target_lang else find_pivots(known)
+        fitting = fitting_directions((*known, *through), *named)
+        if not fitting:
+            find_direction(known, *named)  # raises before an index is made
+        return open_memories(self.memory, [named] if all(self.direction) else fitting, say=note)
 
+    @cached_property
     def terms(self) -> Glossary | None:
         """The glossary. Raises `UserError` if it cannot be read."""
         from limelight.formats.glossaries import read_glossary

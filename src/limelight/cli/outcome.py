@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, TextIO, cast
+from typing import NamedTuple, TextIO
 
 import typer
 
@@ -56,7 +56,7 @@ def exit_code(work: Callable[[], None]) -> int:
     """
     try:
         with warnings.catch_warnings(), StopRequest() as stop, stop.interruptible():
-            warnings.showwarning = lambda message, *_, **__: cast(None, say(f"warning: {message}", 0))  # in a line
+            warnings.showwarning = lambda message, *_, **__: note(f"warning: {message}")  # in a line
             work()
     except Stopped as stopped:
         return say(stopped, stopped.exit_code)

@@ -51,7 +51,7 @@ def valid_text(text: str) -> str:
 def is_path(test: Callable[[Path], bool], name: str) -> bool:
     """Whether `name` passes `test` as a path. A text may be too long for a path, or have invalid characters."""
     try:
-        return test(Path(name))
+        return bool(name) and test(Path(name))  # an empty path would be the working directory
     except (OSError, ValueError):
         return False
 

@@ -88,8 +88,6 @@ def serve(
     models = named_models(model)
     require_access(host, keys, no_keys=no_keys)
     require_origins(cors or ())
-    if sys.stdout.isatty() and port:  # standard error is the log, of which each line is JSON
-        typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     try:
         from limelight.serving.links import Loading
         from limelight.serving.logs import Log, log_warnings
@@ -97,6 +95,8 @@ def serve(
         from limelight.serving.server import run_service
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
+    if sys.stdout is not None and sys.stdout.isatty() and port:  # standard error is the log, each line JSON
+        typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     memory_file = str(memory or "")
     loadings = {
         name: Loading(folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name)

@@ -51,7 +51,7 @@ def translate(*, job: Job) -> None:
     """Translate a text file, a text or standard input line by line, or a document, or a folder of documents."""
     file, text = (None, None) if job.is_corpus else file_or_text(next(iter(job.inputs or ()), None), job.text)
     documents = is_of_documents(job, file)
-    _ = job.text_options, job.models, job.translation_memory  # their errors come before anything is loaded
+    _ = job.text_options, job.models, job.translation_memory, job.terms  # their errors come before anything is loaded
     if documents:
         of_lines = {"--json": job.as_json, "--lines": job.lines, "--mbr": job.mbr, "--workers": job.workers}
         of_lines["--n-best"] = job.n_best if job.n_best > 1 else None
@@ -64,17 +64,13 @@ def translate(*, job: Job) -> None:
         _translate_lines(job, file, text)
 
 
-OTHERS = (".pdf", ".doc", ".odt", ".rtf", ".mo")
-"""Suffixes of formats that are not written."""
-
-
 def is_of_documents(job: Job, path: Path | None) -> bool:
     """Whether a path is a document or a folder of documents, and not text that is translated line by line.
 
     Raises `UserError`, before a model is loaded, if the output is not named, and for document options without a
     document.
     """
-    from limelight.formats.opening import text_suffix
+    from limelight.formats.opening import DESCRIPTIONS, text_suffix
     from limelight.formats.registry import DOCUMENT_SUFFIXES, FORMATS, SUFFIXES, refuse_to_translate, suffix_of
 
     if path is not None and not path.is_dir():
@@ -92,18 +88,18 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
         raise UserError(f"{job.output}: a document is translated into a file: -o {Path(job.output) / path.name}")
     own, named = suffix_of(path), suffix_of(job.output)
     kinds = {FORMATS[suffix][1] if suffix in FORMATS else suffix for suffix in (own, named)}
-    if path.is_file() and len(kinds) > 1 and named in (*SUFFIXES, *OTHERS):
+    if path.is_file() and len(kinds) > 1 and named in (*SUFFIXES, *DESCRIPTIONS, ".mo"):
         raise UserError(f"{job.output}: would be a file in the format of {own}; give -o a name with {own}")
     return True
 
 
 def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
     """Translate a file of text, a text, or standard input."""
-    options = {**job.text_options, "glossary": job.terms(), "memory": job.translation_memory}
+    options = {**job.text_options, "glossary": job.terms, "memory": job.translation_memory}
     texts = live_lines_of(file, text)
     with lines_to(job.output_file, filter(None, [file])) as write:
         results = None
-        if job.workers != 1 and job.mbr is None and (job.workers or file is not None):
+        if job.workers != 1 and job.mbr is None:
             texts, results = by_processes(texts, job, file)
         if results is None:
             brief = text is not None and len(text) <= BRIEF and job.precision != "int8"
@@ -154,7 +150,7 @@ def translate_documents(job: Job, path: Path) -> None:
     assert job.output_file is not None
     of_lines = ("lines", "n_best", "batch_tokens")
     set_options = {name: value for name, value in job.text_options.items() if name not in of_lines}
-    set_options |= {"glossary": job.terms(), "memory": job.translation_memory, "detected": not job.source_lang}
+    set_options |= {"glossary": job.terms, "memory": job.translation_memory, "detected": not job.source_lang}
     if set_options["protect"] is None:
         set_options["protect"] = True  # also with a model that was not trained with placeholders
     direction = job.source_lang, job.target_lang
@@ -204,8 +200,9 @@ def translate_corpus(job: Job) -> None:
     from limelight.corpus.translate import translate_corpus as translate_files
     from limelight.screen import Display
 
+    refuse({"--text": job.text}, "this is for one text, and files are translated into a folder; leave it out")
     output = job.output or ""
-    if not job.inputs or not output or "://" in output or Path(output).is_file():
+    if "" in (job.inputs or [""]) or not output or "://" in output or Path(output).is_file():
         raise UserError(
             f"{counted(len(job.inputs or ()), 'input')} and -o {output or '(none)'}: many files need inputs (files "
             "or folders) and a folder for their translations, -o OUT/; a text of several words is written in quotes"
@@ -260,7 +257,8 @@ def _settings(job: Job) -> tuple[int, WorkerSettings]:
     from limelight.corpus.worker import WorkerSettings
 
     machine = job.machine
-    workers = job.workers or _gpus(machine.device) or max(1, _cores() // (machine.threads or 1))
+    on_cpu = machine.device in (None, "auto", "cpu")
+    workers = job.workers or _gpus(machine.device) or (max(1, _cores() // (machine.threads or 1)) if on_cpu else 1)
     device = "cpu" if _forks(machine.device) else machine.device
     threads = machine.threads or max(1, _cores() // workers)
     indexes = job.translation_memory.indexes if job.translation_memory else ()

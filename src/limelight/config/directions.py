@@ -166,12 +166,13 @@ SYNONYMS = {"iw": "he", "in": "id", "ji": "yi", "nb": "no", "zt": "zh-hant"}
 def same_language(first: str, second: str) -> bool:
     """Whether two names mean the same language: `de` also matches `de-AT`, `iw` matches `he`, and case and a form of
     address (`split_form`) are ignored."""
-    first, second = (_usual(split_form(name)[0].lower().replace("_", "-")) for name in (first, second))
+    first, second = map(usual_code, (first, second))
     return first == second or first == second.partition("-")[0] or first.partition("-")[0] == second
 
 
-def _usual(name: str) -> str:
-    language, hyphen, region = name.partition("-")
+def usual_code(name: str) -> str:
+    """A code as languages are compared: `pt-br` for `pt_BR@formal`, `zh-hant` for `zt`."""
+    language, hyphen, region = split_form(name)[0].lower().replace("_", "-").partition("-")
     return f"{SYNONYMS.get(language, language)}{hyphen}{region}"
 
 

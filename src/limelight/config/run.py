@@ -1,7 +1,7 @@
 """The complete configuration of a run as one frozen, typed record.
 
-A recipe is a function that returns a `RunConfig`; `config.yaml` in a run folder is the resolved one, and is sufficient
-to run it again.
+A recipe is a `RunConfig`, listed in `recipes.yaml`; `config.yaml` in a run folder is the resolved one, and is
+sufficient to run it again.
 """
 
 import re
@@ -142,7 +142,7 @@ class Corpus(Section):
         return " + ".join(self.files)
 
 
-UNNAMED = Direction(*(Corpus.model_fields[side].default for side in ("source", "target")))
+UNNAMED = Direction("source", "target")
 """The direction of a corpus whose languages are not given."""
 
 
@@ -294,8 +294,7 @@ class TrainingConfig(Section):
     bleu_sentences: int = Field(500, ge=0)
     """Validation sentences that are translated (greedily) for BLEU; 0 validates by loss only."""
     bleu_tokenize: Literal["13a", "intl", "zh", "ja-mecab", "ko-mecab", "char", "none"] | None = None
-    """sacreBLEU's tokenization; by default it follows from the target language, or from the script of the validation
-    text if the language is not named."""
+    """sacreBLEU's tokenization; by default it follows from the script of the validation text."""
     metrics: tuple[str, ...] = Field((), examples=["chrf++", "ter"])
     """Further figures of translations in validation: `chrf++`, `ter`, or what a plugin registers."""
     best_by: str = Field("bleu", examples=["bleu", "chrf", "loss", "accuracy", "macro_f1"])

@@ -11,7 +11,7 @@ from limelight.config import TransformerConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.shortlist import ShortOutput
-from limelight.inference.prepare import prepare
+from limelight.inference.prepare import prepare, search_precision
 from limelight.models.transformer.build import build_transformer
 from limelight.storage.tables import Shortlist
 
@@ -19,19 +19,21 @@ VOCABULARY = 40
 
 
 def run_every_loop() -> None:
-    """Decode in int8 with a short list and without: greedy search and beams, in one call and in steps."""
+    """Decode in int8, or in fp32 where a CPU has no int8, with a short list and without: greedy search and beams, in
+    one call and in steps."""
     settings = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}
     everything = np.arange(VOCABULARY - 1)
     table = Shortlist(np.zeros((VOCABULARY - 1, 1), np.int32), everything.astype(np.int32))
     with torch.random.fork_rng(devices=[]):
         model = build_transformer(TransformerConfig.model_validate(settings), VOCABULARY, VOCABULARY).eval()
-    ready, short = prepare(model, "int8"), ShortOutput(model, table, "int8")
-    greedy, beam = SearchSettings(), SearchSettings(beam_size=3)
+    precision = search_precision("int8", torch.device("cpu"))
+    ready, short = prepare(model, precision), ShortOutput(model, table, precision)
+    source, beam = [3, 4, 0], SearchSettings(beam_size=3)
     for request in (
-        Request([3, 4, 0], 6, greedy),
-        Request([3, 4, 0], 6, beam),
-        Request([3, 4, 0], 6, beam, prefix=(3,)),
-        Request([3, 4, 0], 6, beam, shortlist=everything),
+        Request(source, 6),
+        Request(source, 6, beam),
+        Request(source, 6, beam, prefix=(3,)),
+        Request(source, 6, beam, shortlist=everything),
     ):
         engine = Engine(ready, short=None if request.shortlist is None else short)
         engine.submit(request)

@@ -122,14 +122,15 @@ def evaluate(
     bleu_metric(tokenize)  # raises before any work
     for name in metrics:
         METRICS.find(name)  # also this
-    source_lang, target_lang = direction or ("", "")
+    source_lang, target_lang = direction or (options.get("source_lang") or "", options.get("target_lang") or "")
     search_options: TextOptions = {"source_lang": source_lang, "target_lang": target_lang, **options}
     settings = translator.options(**search_options)
+    # First: a reference that is too long for the model is refused before the translation.
+    scores = score_pairs(translator, pairs, source_lang=source_lang, target_lang=target_lang)
     start = time.perf_counter()
     translations = translator.translate(sources, **search_options)
     seconds = time.perf_counter() - start
     texts = tuple(translation.text for translation in translations)
-    scores = score_pairs(translator, pairs, source_lang=source_lang, target_lang=target_lang)
     return Evaluation(
         bleu=corpus_bleu(texts, references, tokenize=tokenize),
         chrf=corpus_chrf(texts, references),

@@ -71,14 +71,16 @@ def study_heads(
     heads = heads_of(model)
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
-    tokens, values = np.array([len(row.target) + 1.0 for row in rows]), _values_of_roles(model, rows, corpus)
-    before, figures = sentence_losses(model, corpus), []
+    begin = int(translator.forces_languages)  # after the token of the language, which is forced
+    tokens = np.array([len(row.target) + 1.0 - begin for row in rows])
+    values = _values_of_roles(model, rows, corpus)
+    before, figures = sentence_losses(model, corpus, begin=begin), []
     for count, head in enumerate(heads, start=1):
         roles = {
             name: Mean(float(np.mean(measured)), float(np.std(measured)))
             for name, measured in values[str(head)].items()
         }
-        change = change_of(sentence_losses(model, corpus, removed=head), before, tokens)
+        change = change_of(sentence_losses(model, corpus, removed=head, begin=begin), before, tokens)
         figures.append(HeadFigures(head, roles, change))
         show(count, len(heads))
     test = [pair for measured in pairs.values() for pair in measured]

@@ -42,11 +42,12 @@ def heads_of(model: Seq2Seq) -> list[Head]:
     return [Head(name, number) for name, attention in modules.items() for number in range(attention.heads)]
 
 
-def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Head | None = None) -> Array:
-    """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence, its end included."""
+def sentence_losses(model: Seq2Seq, corpus: Sequence[Rows], *, removed: Head | None = None, begin: int = 0) -> Array:
+    """(sentences,): the sum of -log p(y_t | x, y_<t) over the target tokens of each sentence from `begin` on, its end
+    included."""
     off = {removed.attention: [removed.number]} if removed else {}
     with probe(model, without_heads(model, off)):
-        return np.array([-values.sum() for values in pair_log_probabilities(model, corpus)])
+        return np.array([-values[begin:].sum() for values in pair_log_probabilities(model, corpus)])
 
 
 def change_of(losses: Array, before: Array, tokens: Array) -> Change:

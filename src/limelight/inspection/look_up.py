@@ -96,7 +96,7 @@ def look_up(
 
     Raises `UserError` for an unknown kind, layer, head or row.
     """
-    name, attentions = NAMES.get(kind, kind).format(layer), attentions_of(model)
+    name, attentions = NAMES.get(kind, "").format(layer), attentions_of(model)
     if name not in attentions:
         raise UserError(f"there is no {kind} in layer {layer}; this model has {', '.join(attentions) or 'none'}")
     module = attentions[name].score

@@ -64,8 +64,7 @@ def attention_map(
 def text_map(model: DecoderOnly, tokenizer: Tokenizer, ids: Sequence[int]) -> AttentionMap:
     """The attention map of a language model for a text from its beginning, of the kind `decoder_self`.
 
-    `ids` are without the end tokens before and after them. For a recurrent model, which has no attention, the map is
-    empty.
+    `ids` are without the end tokens before and after them.
     """
     batch = make_blocks(np.array([[model.start_id, *ids, model.end_id]]))
     target, read = _side(tokenizer, ids, end=True), _side(tokenizer, ids, start=True)

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from limelight.storage.layout import DETECTOR, OF_WEIGHTS, SHORTLIST
 from limelight.storage.model import StoredModel, read_card, save_model
 from limelight.storage.tables import Shortlist, save_shortlist
 from limelight.storage.weights import FORMS, SCALE, compact, fitting
-from limelight.tokens import Tokenizers
+from limelight.tokens import Tokenizers, language_tag
 from limelight.tokens.stored import KINDS
 
 NOTHING_LEFT = "nothing is left there"
@@ -99,11 +99,14 @@ class Imported:
     language_tokens: Literal["target", "both"] = "target"
 
 
-def named_direction(source: object, target: object) -> tuple[Direction, ...]:
-    """The direction that a file of settings names; none where one of both languages is missing."""
-    if not (isinstance(source, str) and isinstance(target, str) and source and target):
-        return ()
-    return (Direction(source, target),)
+def named_direction(source: Any, target: Any) -> tuple[Direction, ...]:
+    """The direction that a file of settings names; none where one of both is missing, or is not the name of a
+    language."""
+    with suppress(TypeError, UserError):
+        for name in (source, target):
+            language_tag(name)
+        return (Direction(source, target),)
+    return ()
 
 
 def write_imported(imported: Imported, out: Path, origin: str) -> None:

@@ -195,7 +195,7 @@ def write_tokenizers(tokenizers: Tokenizers, folder: Path, direction: Direction 
 # --- import ---
 
 
-def read_huggingface(folder: Path, sources: str = "", targets: str = "") -> Imported:
+def read_huggingface(folder: Path, sources: str, targets: str) -> Imported:
     """The Marian, M2M100 or NLLB model in `folder`; of the latter two, these languages (`read_m2m100`).
 
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
@@ -361,10 +361,8 @@ def _tokens(folder: Path, size: int) -> list[str]:
 def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
     codes = {name.strip("_"): name for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)}
-    tokens = {
-        language: codes.get(token, token if token in codes.values() else "")
-        for language, token in (_named(sources) | _named(targets)).items()
-    }
+    named = dict.fromkeys([*_named(sources).items(), *_named(targets).items()])
+    tokens = {language: codes.get(token, token if token in codes.values() else "") for language, token in named}
     wrong = [shown(language) for language, token in tokens.items() if not token]
     if wrong or not sources or not targets:
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"
@@ -372,6 +370,8 @@ def _languages(names: list[str], sources: str, targets: str, where: str) -> dict
             f"{where}: {what}: name those that you want, as in --source de,fr --target en,de (de=deu_Latn where a "
             f"code of yours stands for one of the model's); its languages are {', '.join(map(shown, codes))}"
         )
+    if len({*tokens.values()}) < len(named):
+        raise UserError(f"{where}: {shown(sources)} to {shown(targets)}: give each language one name")
     return tokens
 
 

@@ -84,7 +84,8 @@ def read_marian(path: Path) -> Imported:
     Raises `UserError` with all reasons if files are missing or damaged, or the model is not supported.
     """
     folder, where = path.parent, str(path)
-    arrays = _read_npz(path) if path.suffix == ".npz" else read_binary(read_buffer(path), where)
+    content = read_buffer(path)
+    arrays = _read_npz(path) if content[:2] == b"PK" else read_binary(content, where)
     values = _settings(arrays, where)
     config = _config(values, where)
     source, target = _sides(folder)

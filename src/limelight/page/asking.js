@@ -114,8 +114,11 @@ async function askTranslation(context, signal) {
   const compared = { ...plain, text: partOf(context, earlier, store.get("before") || whole.text) };
   const changed = JSON.stringify(question) !== JSON.stringify(compared);
   const said = changed || question.snapshot ? null : saidOf(context, paragraph);
-  if (question.snapshot && store.get("hold"))
-    question.target = (await remembered("page/explain", { ...plain, snapshot: undefined }, "document")).translation.ids;
+  if (question.snapshot && store.get("hold")) {
+    const held = await remembered("page/explain", { ...plain, snapshot: undefined }, "document");
+    question.target = held.translation.ids;
+    compared.target = held.translation.ids;
+  }
   const { document } = await request("page/explain", question, signal);
   if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {
     const before = changed ? (await request("page/explain", compared, signal)).document : document;

@@ -4,8 +4,8 @@ const MAX_LINES = 240; // lines drawn at a time: more than this nobody can tell 
 const PER_ROW = 3;
 const FAINT = 0.06;
 
-/** The links worth a line: of each row its largest few. */
-export function strongLinks(weights, perRow = PER_ROW) {
+/** The links worth a line, of those that are `wanted`: of each row its largest few. */
+export function strongLinks(weights, perRow = PER_ROW, wanted = () => true) {
   const links = [];
   for (let row = 0; row < weights.rows; row += 1) {
     const best = Array.from({ length: weights.columns }, (_, column) => ({
@@ -16,7 +16,10 @@ export function strongLinks(weights, perRow = PER_ROW) {
     const strong = best.filter(({ weight }) => weight >= FAINT).sort((one, other) => other.weight - one.weight);
     links.push(...strong.slice(0, perRow));
   }
-  return links.sort((one, other) => other.weight - one.weight).slice(0, MAX_LINES);
+  return links
+    .filter(wanted)
+    .sort((one, other) => other.weight - one.weight)
+    .slice(0, MAX_LINES);
 }
 
 /** A curve from one box to another. Boxes have x, y, width, height; `across`: tokens stand in two columns. */

@@ -50,8 +50,8 @@ export function coloredLines(several, { rows, columns }, { row, column, across }
   return several.flatMap(({ weights }, place) => {
     const aside = APART * (place - (several.length - 1) / 2);
     const moved = (box) => (across ? { ...box, y: box.y + aside } : { ...box, x: box.x + aside });
-    const links = strongLinks(weights, row < 0 && column < 0 ? 1 : weights.columns);
-    const own = links.filter((link) => (row < 0 || link.row === row) && (column < 0 || link.column === column));
+    const wanted = (link) => (row < 0 || link.row === row) && (column < 0 || link.column === column);
+    const own = strongLinks(weights, row < 0 && column < 0 ? 1 : weights.columns, wanted);
     return own.map((link) =>
       vector("path", {
         class: `line head-${place}`,

@@ -269,7 +269,7 @@ class Codec:
         source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
         text = part.text if part.text.isascii() else NO_BREAK.sub(" ", part.text.translate(INVISIBLE))
         ids = encode_marked(source, text) if part.marked else source.encode(text)
-        if not ids or not part.text.strip():
+        if not ids or not text.strip():
             return part._replace(request=None)
         prefix = target.encode(part.prefix) if part.prefix else []
         prefix = [*self.forced(part.direction), *prefix]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from limelight.batching.batch import Batch
+from limelight.decoding.request import check_request
 from limelight.errors import UserError
 from limelight.inspection.attention_map import AttentionMap
 from limelight.inspection.beam_tree import beam_tree
@@ -95,6 +96,7 @@ class Explanation:
                 raise UserError(f"the target has the id {token}, which is not a target token of this model")
         # All tokens are scored, without a shortlist: tokens outside it would seem impossible on the page.
         self.request = replace(part.request, prefix=prefix, shortlist=None)
+        check_request(self.request, self.model)
 
     @property
     def in_words(self) -> TokenizedPair:
@@ -173,7 +175,7 @@ class Explanation:
         """
         measures = JsonObject()
         if self._positions <= MAX_MEASURED:
-            measures["erasure"] = packed(self.erasures())
+            measures["erasure"] = packed(erasures(self.model, self.in_words).T)
         if isinstance(self.model, Transformer):
             measures["contributions"] = {
                 kind: {"norms": packed(contribution.norms), "mean": packed(mean_share(contribution.layers))}
@@ -187,17 +189,13 @@ class Explanation:
         words, size = self.in_words.sizes
         return words * (size + 1)
 
-    def erasures(self) -> npt.NDArray[np.float64]:
-        """(target tokens, source words): log p(token) minus the same without the word (`inspection.erasure`)."""
-        return erasures(self.model, self.in_words).T
-
     def layers(self) -> JsonObject:
         """What can be read from each layer (`inspection.layers`); empty for other models than Transformers."""
         own, model = self.tokenizers.target, self.model
         if not isinstance(model, Transformer):
             return {}
         # Lower layers often repeat a word without end: the rest of that would take most of the time.
-        length = min(self.request.settings.max_length(len(self.source)), len(self.target) + 5)
+        length = min(self.request.limit, len(self.target) + 5)
         read = encoder_lens(model, self.source, max_length=length, prefix=self.request.prefix)
         predicted = decoder_lens(model, self.source, self.target)
         return {

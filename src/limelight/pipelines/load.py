@@ -165,10 +165,11 @@ def make_translator(
         directions=directions_of(first.config.data),
     )
     translator.forces_languages = first.config.data.language_tokens == "both"
+    augmentations = [model.config.augmentation for model in stored]
+    translator.knows_placeholders = all(each.placeholders > 0 for each in augmentations)
+    translator.knows_terms = all(each.terms > 0 for each in augmentations)
     if len(stored) > 1:
         return translator
-    translator.knows_placeholders = first.config.augmentation.placeholders > 0
-    translator.knows_terms = first.config.augmentation.terms > 0
     translator.detector, counts = read_detector(first.folder / DETECTOR), head_counts(first.rows)
     with _optional("translations have no confidence. `limelight calibrate` fits it"):
         translator.confidence = read_table(first.folder / CONFIDENCE, Confidence, features=len(FEATURES))

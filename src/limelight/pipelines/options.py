@@ -102,7 +102,7 @@ class Options:
         guards = named.get("guards")
         return cls(
             search,
-            draft=search if once == searched else search_settings(config, cast(SearchOptions, once)),
+            draft=search_settings(config, cast(SearchOptions, once)),
             beam_given=named.get("beam_size") is not None,
             source_lang=named.get("source_lang") or "",
             target_lang=target,

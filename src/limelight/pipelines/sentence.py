@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from limelight.config import Direction, legs_of
+from limelight.decoding.constraints import MAX_PHRASES
 from limelight.errors import UserError
 from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.guards import guarded
@@ -74,7 +75,7 @@ class Sentence:
         languages, again = names_of(self.part.direction), list[Translation]()
         phrases = phrases_of(source.terms, translations[0].text, languages[1])
         with suppress(UserError):  # a term without tokens in the vocabulary
-            with_terms = options.with_terms(self.codec.phrases.of(phrases))
+            with_terms = options.with_terms(self.codec.phrases.of(phrases[:MAX_PHRASES]))
             for translation in self._repaired((yield from self._guarded(with_terms))):
                 shorter = without_added_sentences(translation.text, source.text, languages)
                 again.append(replace(translation, unused=unused_terms(source.terms, shorter)))

@@ -98,6 +98,7 @@ def _together(parts: Sequence[Translation], weights: Sequence[int]) -> Translati
         log_probability=sum(part.log_probability for part in parts),
         finished=all(part.finished for part in parts),
         confidence=sum(sure * weight for sure, weight in known) / sum(weight for _, weight in known) if known else None,
+        path=max((part.path for part in parts), key=len),  # a part that was reused has none
         matches=tuple(dict.fromkeys(match for part in parts for match in part.matches)),
         **in_a_row,
     )

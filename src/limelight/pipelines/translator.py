@@ -103,8 +103,8 @@ class Translator(Codec):
             first += len(chunk_of_texts)
 
     def options(self, **named: Unpack[TextOptions]) -> Options:
-        """The settings of a call. Raises `UserError` for settings out of bounds, for a direction that the model does
-        not have, and for spans or terms with a model whose vocabulary has no placeholders."""
+        """The settings of a call. Raises `UserError` for settings out of bounds, and for a direction that the model
+        does not have."""
         protects = self.knows_placeholders or (named.get("glossary") is not None and self.knows_marks)
         options = Options.of(self.config, named, protects=protects)
         if self.detector is None or options.source_lang or options.target_lang:
@@ -149,34 +149,32 @@ class Translator(Codec):
         def checked_jobs() -> Iterator[TextJob]:
             for job in jobs:
                 kept.append(job)
-                self._result(job)
+                _result(job)
                 yield job
 
         self.work(checked_jobs(), batch_tokens)
-        return [translation for job in kept if (translation := self._result(job)) is not None]
+        return [translation for job in kept if (translation := _result(job)) is not None]
 
     def work(self, jobs: Iterable[Job[Any, Any]], batch_tokens: int = BATCH_TOKENS) -> None:
-        """Work on jobs, which are made on demand, until each has a result or an error."""
+        """Work on jobs, which are made on demand, until each has a result or an error. An error about the weights
+        names the model."""
         if batch_tokens < 1:
             raise UserError(f"batch_tokens must be at least 1, not {batch_tokens}")
         self.refresh()
         with eval_mode(self.searched) as device:
             new_engine = partial(self.engine, batch_tokens=batch_tokens)
-            run(jobs, new_engine, device=device, threads=self.threads)
-
-    def _result(self, job: Job[Any, Result]) -> Result | None:
-        """The result of a job. Raises its error; one about the weights names the model."""
-        if isinstance(job.error, RunError) and self.name:
-            job.error.add_note(f"the model is {self.name}")
-        if job.error is not None:
-            raise job.error
-        return job.result
+            try:
+                run(jobs, new_engine, device=device, threads=self.threads)
+            except RunError as error:
+                if self.name:
+                    error.add_note(f"the model is {self.name}")
+                raise
 
     def decode(self, requests: Sequence[Request], batch_tokens: int = BATCH_TOKENS) -> list[list[Hypothesis]]:
         """The hypotheses of each request. Requests of similar length are decoded together."""
         job: Job[list[Hypothesis], list[list[Hypothesis]]] = Job(map(_once, requests), list)
         self.work([job], batch_tokens)
-        return self._result(job) or []
+        return _result(job) or []
 
     def attention(
         self,
@@ -231,6 +229,13 @@ class Translator(Codec):
     def aligner(self) -> AttentionAligner:
         """Aligns many pairs."""
         return AttentionAligner(self.model, self.towards, self.directions, self.alignment_heads)
+
+
+def _result(job: Job[Any, Result]) -> Result | None:
+    """The result of a job. Raises its error."""
+    if job.error is not None:
+        raise job.error
+    return job.result
 
 
 def _once(request: Request) -> Steps[list[Hypothesis]]:

@@ -4,6 +4,7 @@ removes them.
 Training only warns of them: a few do little harm, and most of a file being wrong stops it (`sides.py`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
@@ -93,24 +94,34 @@ def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int
 def examine(corpora: Sequence[Corpus], tests: Sequence[Corpus]) -> tuple[list[str], bool]:
     """Examine training text, and whether it has pairs of the test text: lines for display, and whether there are faults
     to be removed. Raises `UserError` for text that cannot be read at all."""
-    lines, bad, checked = list[str](), dict[str, list[BadLine]](), list[tuple[Corpus, Stretches]]()
+    lines, bad, checked = list[str](), Counter[str](), list[tuple[Corpus, Stretches]]()
+    first: dict[str, BadLine] = {}
+    examples: dict[str, list[Pair]] = {words: [] for words in REASONS.values()}
+
+    def skip(line: BadLine) -> None:
+        bad[line.kind] += 1
+        first.setdefault(line.kind, line)
+
+    def keep(pair: Pair, words: str) -> None:
+        if len(examples[words]) < EXAMPLES:
+            examples[words].append(pair)
+
     for corpus in corpora:
         lines += doubts(corpus.files, *sides_of(corpus))
-        stretches = stretches_of(corpus, lambda line: bad.setdefault(line.kind, []).append(line))
+        stretches = stretches_of(corpus, skip)
         checked.append((corpus, stretches))
         spoken = " to ".join(language or "an unknown language" for language in stretches.languages)
         lines.append(f"{corpus}: {counted(stretches.total, 'pair')}, {spoken}")
         lines += stretches.lines
-    for kind, (first, *others) in bad.items():
-        lines.append(f"skipped {counted(1 + len(others), 'line')}: {kind} (first: {first.file}:{first.line})")
-    examples: dict[str, list[Pair]] = {words: [] for words in REASONS.values()}
-    report = CleanReport(on_left_out=lambda pair, words: examples[words].append(pair))
+    for kind, line in first.items():
+        lines.append(f"skipped {counted(bad[kind], 'line')}: {kind} (first: {line.file}:{line.line})")
+    report = CleanReport(on_left_out=keep)
     held = [pair for corpus in tests for pair in pairs_of(corpus, silently)]
     leaked = find_overlap((pair.source for pair in usable_pairs(checked, report)), held)
     faults = {reason: count for reason, count in report.dropped.items() if count}
     for reason, count in faults.items():
         lines.append(f"{counted(count, 'pair')}: {REASONS[reason]}")
-        lines += map(_example, examples[REASONS[reason]][:EXAMPLES])
+        lines += map(_example, examples[REASONS[reason]])
     if report.dropped["identical"] == report.total > 0:
         lines.append(IDENTICAL)
     if tests:

@@ -113,8 +113,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
             changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, fewest // HELD_OUT_SHARE))
         if training.max_steps is None and training.max_minutes is None:
             epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
-            bound = {"max_steps": max(MIN_UPDATES, round(EPOCHS * epoch)), "fit_to_budget": True}
-            training = training.model_copy(update=bound)
+            training = training.model_copy(update={"max_steps": max(MIN_UPDATES, round(EPOCHS * epoch))})
     return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})
 
 
@@ -173,11 +172,7 @@ def _continues(config: RunConfig) -> bool:
 
 def _is_only(direction: Direction, directions: tuple[Direction, ...]) -> bool:
     """Whether a direction is the only one of a model, as far as both are named."""
-    return (
-        direction == UNNAMED
-        or directions in ((), (UNNAMED,), (direction,))
-        or bool(fitting_directions(directions, *direction))
-    )
+    return direction == UNNAMED or directions in ((), (UNNAMED,)) or bool(fitting_directions(directions, *direction))
 
 
 def _name(role: str, direction: Direction) -> str:

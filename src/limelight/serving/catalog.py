@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import chain
+from operator import ne
 from typing import NamedTuple
 
 from limelight.config import Direction
-from limelight.config.directions import same_language
+from limelight.config.directions import same_language, usual_code
 from limelight.serving.pool import Pool, unavailable
 from limelight.serving.refusal import Refusal, bad_request
 
@@ -118,8 +119,14 @@ class Catalog(NamedTuple):
         targets = {way.direction.target for way in ways}
         if not target and len(targets) > 1:
             raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
+
+        def rank(way: Way) -> tuple[bool, int, bool]:
+            """Direct ones first, and of these the one with exactly the languages: `pt-BR` beside `pt`."""
+            others = sum(map(ne, map(usual_code, (source, target)), map(usual_code, way.direction)))
+            return way in through, others, not way.model.pool.usable
+
         by_source = dict[str, Way]()
-        for way in sorted(ways, key=lambda way: (way in through, not way.model.pool.usable)):
+        for way in sorted(ways, key=rank):
             by_source.setdefault(way.direction.source, way)
         return list(by_source.values())
 

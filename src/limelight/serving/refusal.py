@@ -39,12 +39,6 @@ def beyond(what: str, bound: int | float, option: str, remedy: str) -> str:
     return f"{what}, and at most {bound:,} are accepted: {remedy}, or ask the operator to raise {option}"
 
 
-def overdue(seconds: float) -> Refusal:
-    """After the time of `--deadline`."""
-    message = f"this took longer than {seconds:g} s: send less at a time, or ask the operator to raise --deadline"
-    return Refusal(504, "deadline", message, retry_after=1)
-
-
 def bad_request(message: str, code: str = "invalid_request") -> Refusal:
     """The caller's mistake."""
     return Refusal(400, code, message)

@@ -18,7 +18,7 @@ from limelight.serving.links import cost_of
 from limelight.serving.logs import Log, Metrics
 from limelight.serving.origin import Origins
 from limelight.serving.pool import Partial
-from limelight.serving.refusal import Refusal, bad_request, beyond, overdue
+from limelight.serving.refusal import Refusal, bad_request, beyond
 from limelight.serving.stored import Glossaries, Memories
 from limelight.serving.uploads import Uploads
 from limelight.text.judge import IN_TARGET_LANGUAGE
@@ -180,7 +180,11 @@ class Service:
                 yield
         except (TimeoutError, Refusal) as error:
             self.keys.give_back(client.key, characters)
-            raise (error if isinstance(error, Refusal) else overdue(self.limits.deadline)) from None
+            if isinstance(error, Refusal):
+                raise
+            what = f"this took longer than {self.limits.deadline:g} s"
+            message = f"{what}: send less at a time, or ask the operator to raise --deadline"
+            raise Refusal(504, "deadline", message, retry_after=1) from None
 
     async def _detected(
         self, client: Client, ways: Sequence[Way], texts: Sequence[str], *, patient: bool = False

@@ -42,10 +42,6 @@ class Int8Matrix(nn.Parameter):
         matrix.scales = scales
         return matrix
 
-    def numbers(self) -> Tensor:
-        """The matrix in fp32."""
-        return self.detach().float() * self.scales[:, None]
-
 
 def with_scales(weights: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     """The weights, with each int8 matrix and its scales as `Int8Matrix`.
@@ -73,7 +69,8 @@ def read_numbers(path: Path) -> dict[str, Tensor]:
 
 def numbers_of(tensor: Tensor) -> Tensor:
     """A stored tensor in fp32."""
-    return tensor.numbers() if isinstance(tensor, Int8Matrix) else tensor.detach().float()
+    numbers = tensor.detach().float()
+    return numbers * tensor.scales[:, None] if isinstance(tensor, Int8Matrix) else numbers
 
 
 def rows_of(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -73,7 +73,7 @@ def require_written(path: PurePath) -> None:
     if path.suffix.lower() not in WRITTEN:
         raise UserError(
             f"{path}: pairs are written as {', '.join(WRITTEN[:-1])} or {WRITTEN[-1]}, not "
-            f"{path.suffix or 'without a suffix'}: give -o {path.with_suffix('.tmx')}"
+            f"{path.suffix or 'without a suffix'}: give -o a name with .tmx"
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from limelight.config import load_config
 from limelight.errors import UserError, counted
 from limelight.evaluation.score import perplexity, score_pairs
-from limelight.pipelines.load import load_translator
+from limelight.pipelines.load import Device, load_translator
 from limelight.pipelines.snapshots import LOG, log_entries
 from limelight.pipelines.translator import Translator
 from limelight.preparation.kept import kept_valid
@@ -39,7 +39,7 @@ ADVICE = {
 """Faults by name, with what to do."""
 
 
-def examine_run(run: Path) -> list[str]:
+def examine_run(run: Path, device: Device = None) -> list[str]:
     """The findings of the log of a run, and of the probabilities of its validation text under its best model."""
     config = load_config(find_model(run) / CONFIG)
     if not (run / LOG).is_file():
@@ -49,7 +49,7 @@ def examine_run(run: Path) -> list[str]:
     corpora = [(corpus, pairs) for corpus, pairs in kept_valid(run, valid) if pairs]
     if not corpora:
         return [*lines, "the run has no sentence pairs for validation, so what the model does cannot be examined"]
-    translator = load_translator(run)
+    translator = load_translator(run, device)
     for corpus, pairs in corpora:
         languages = corpus.direction if len(translator.directions) > 1 else (None, None)
         lines += findings_of_perplexities(translator, evenly(pairs, MAX_PAIRS), *languages)

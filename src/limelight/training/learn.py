@@ -10,6 +10,7 @@ from limelight.files import cause, remove, whole_folder
 from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
 from limelight.signals import Stopped
 from limelight.storage.layout import BEST, CONFIG
+from limelight.training.checkpoints.lock import LOCK
 from limelight.training.mix import BEFORE_AFTER, BeforeAfter, read_before_after
 from limelight.training.parent import resolve_directions
 from limelight.training.run import train
@@ -39,7 +40,8 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     try:
         train(config, work, quiet=quiet)
     except (UserError, RunError, Stopped) as error:
-        if isinstance(error, UserError) and not existed and not (work / CONFIG).exists():
+        begun = existed or (work / CONFIG).exists() or (work / LOCK).exists()  # by another process
+        if isinstance(error, UserError) and not begun:
             remove(work)  # the memory cannot be learned from as it is
         elif work.exists():
             error.add_note(f"the work so far is in {work}: the same command continues it; to begin again, remove it")

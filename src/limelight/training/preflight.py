@@ -154,10 +154,9 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
     if config.begin_with and config.learns == "labels" and not tokenizers.one_vocabulary:
         raise UserError(f"{config.begin_with}: it has a vocabulary for each side, and a classifier reads one language")
     if config.learns != "pairs":
-        if augmentation.needs_alignments or config.tokens.sampling:
+        if any(augmentation.rates.values()) or config.tokens.sampling:
             raise UserError(
-                "augmentation.placeholders, terms and emphasis, and tokens.sampling are for pairs of sentences that "
-                "translate one another: set them to 0"
+                "augmentation and tokens.sampling are for pairs of sentences that translate one another: set them to 0"
             )
         return
     for tokenizer in tokenizers:

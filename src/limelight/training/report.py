@@ -154,9 +154,5 @@ def _lines_until(path: Path, progress: Progress) -> Iterator[str]:
 
 def _share_done(progress: Progress, config: TrainingConfig) -> float:
     """The used share of the nearest bound, from 0 to 1; 0 if only early stopping ends the run."""
-    shares = [0.0]
-    if config.max_steps:
-        shares.append(progress.step / config.max_steps)
-    if config.max_minutes:
-        shares.append(progress.seconds / (60 * config.max_minutes))
-    return min(1.0, max(shares))
+    by_steps = progress.step / (config.max_steps or math.inf)
+    return min(1.0, max(by_steps, progress.seconds / (60 * (config.max_minutes or math.inf))))

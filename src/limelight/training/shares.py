@@ -54,7 +54,7 @@ def shares(plans: Iterator[PlannedBatch], accumulate: int, group: Group, device:
     """Endless updates of `accumulate` batches: the share of this process."""
 
     def use_device() -> None:
-        if device.type == "cuda":  # pinning would otherwise wake the first GPU in every process
+        if device.type == "cuda" and device.index is not None:  # pinning would else wake the first GPU everywhere
             torch.cuda.set_device(device)
 
     def made(plan: PlannedBatch) -> Batch:

@@ -19,9 +19,7 @@ from limelight.models.recurrent.model import (
 )
 
 
-def build_recurrent(
-    config: RecurrentConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
-) -> Recurrent:
+def build_recurrent(config: RecurrentConfig, source_size: int, target_size: int, labels: Sequence[str]) -> Recurrent:
     """A new encoder-decoder with random weights. Sizes count all ids of a vocabulary, padding included."""
     hidden, attends, is_luong = config.hidden, config.wiring != "fixed", config.wiring == "luong"
     summary = 2 * hidden if config.bidirectional else hidden

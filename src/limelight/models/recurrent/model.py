@@ -157,7 +157,9 @@ class RecurrentDecoder(nn.Module, ABC):
     ) -> None:
         super().__init__()
         self.cells, self.bridge, self.score, self.readout = cells, bridge, score, readout
-        self.attend, self.fed_size = Attend(), fed_size
+        self.fed_size = fed_size
+        if score is not None:
+            self.attend = Attend()
 
     def view(self, memory: RecurrentMemory) -> SourceView:
         """The source in the form that this decoder uses; computed once per sentence."""

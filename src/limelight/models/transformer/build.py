@@ -42,7 +42,7 @@ def build_transformer(
 
 
 def build_encoder_only(
-    config: EncoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
+    config: EncoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str]
 ) -> MaskedModel | Classifier:
     """A new encoder-only model: a classifier if `labels` are given, else a masked model."""
     embedding = TokenEmbedding(target_size, config.d_model, scale=True)
@@ -53,7 +53,7 @@ def build_encoder_only(
 
 
 def build_decoder_only(
-    config: DecoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str] = ()
+    config: DecoderOnlyConfig, source_size: int, target_size: int, labels: Sequence[str]
 ) -> DecoderOnly:
     """A new decoder-only model."""
     layers = [_layer(config) for _ in range(config.layers)]

@@ -224,7 +224,7 @@ async def create(call: Call, form: NewGlossary) -> JsonObject:
     entries = await asyncio.to_thread(read_entries, form.entries, SEPARATORS[form.entries_format])
     source, target = (re.split("[-_]", language)[0].lower() for language in languages)
     new = StoredGlossary(owner=call.client.key, name=form.name, source=source, target=target, entries=entries)
-    return _shown(await call.service.glossaries.add(new))
+    return _shown(await asyncio.shield(call.service.glossaries.add(new)))  # whole, also where the client leaves
 
 
 @API.route("/v2/glossaries")

@@ -1,5 +1,6 @@
 """Limelight's own API, `/api/v1`: what the other dialects cannot say. Every answer has a `format`."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -217,7 +218,8 @@ async def add_memory(call: Call, form: NewMemory) -> JsonObject:
     """Store a translation memory, which the translations of this key reuse in every API."""
     source, target = call.service.catalog.ways(form.source_lang, form.target_lang)[0].direction
     memory = StoredMemory(owner=call.client.key, name=form.name, source=source, target=target)
-    kept, left_out = await call.service.memories.add(memory, *call.file)
+    # A thread works on it, so it is stored whole also where the client leaves meanwhile.
+    kept, left_out = await asyncio.shield(call.service.memories.add(memory, *call.file))
     reason = f"line {left_out[0].line}: {left_out[0].reason}" if left_out else ""
     return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}
 

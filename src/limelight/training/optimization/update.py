@@ -49,7 +49,7 @@ class Unread:
             on_device, self._numbers = self._numbers, torch.empty(3, dtype=kind, pin_memory=True)
             self._numbers.copy_(on_device, non_blocking=True)
             self._event = torch.cuda.Event()
-            self._event.record()
+            self._event.record(torch.cuda.current_stream(norm.device))  # it may not be the current GPU
 
     def read(self) -> UpdateResult:
         """Wait for the update: the only synchronization with the device."""
@@ -101,8 +101,7 @@ def update(
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm = nn.utils.clip_grad_norm_(learned, limit)
-    total = total.to(norm.device)
-    applied = total.isfinite() & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
+    applied = total.isfinite().to(norm.device) & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
     optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
     optimizer.step()
     return Unread(total, norm, applied, tokens)
