@@ -182,3 +182,7 @@ def test_catalogs_of_angular_and_go() -> None:
     assert texts('[{"id": "home", "translation": "home page"}]', ".json") == ["home page"]
     assert texts("- id: home\n  translation: home page\n", ".yaml") == ["home page"]
     assert texts("form:\n  id: an id number\n  translation: your text\n", ".yaml") == ["an id number", "your text"]
+
+
+def test_deep_strings_of_yaml() -> None:
+    assert texts("[" * 150 + "some text" + "]" * 150, ".yaml") == ["some text"]

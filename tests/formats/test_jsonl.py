@@ -99,6 +99,7 @@ def test_a_text_file_with_two_columns(between: str, after: str, tmp_path: Path) 
     ({"translation": {"en": "a", "no": "b"}}, "no"), ({"translation": {"en": "a", "id": "b"}}, "id"),
     ({"translation": {"English": "a", "German": "b", "note": None}}, "de"),
     ({"en": "a", "no": "b"}, "no"), ({"no": "1", "en": "a", "de": "b"}, "de"),
+    ({"en": "a", "de": "b", "fr": None}, "de"),
 ])  # fmt: skip
 def test_a_language_may_look_like_a_number(record: dict, target: str, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(record))

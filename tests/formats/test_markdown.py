@@ -180,6 +180,7 @@ def test_markup_is_found_in_linear_time() -> None:
         ('a <span translate="no">b c</span> d', "a | d"),
         ("see [[one two]] and [[three]] now", "see | and | now"),
         ("see [[one two|a b]] now", "see | now"),
+        ("a <code>[</code> b](u) c", "a | b| c"),
     ],
 )
 def test_what_is_kept_of_other_dialects(text: str, shown: str) -> None:

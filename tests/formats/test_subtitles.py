@@ -82,7 +82,9 @@ def test_a_cue_without_a_blank_line_before_it_is_a_cue(number: str) -> None:
     assert translated(text, ".vtt") == text.replace("one.", "ONE.").replace("two.", "TWO.")
 
 
-@pytest.mark.parametrize("text", ["1" * 100_000, f"{'1' * 5000}:00:00,000 --> 00:00:01,000\none.\n"])
+@pytest.mark.parametrize(
+    "text", ["1" * 100_000, f"{'1' * 5000}:00:00,000 --> 00:00:01,000\none.\n", "00:00:01,000 --> " * 3_000]
+)
 def test_long_numbers_are_no_times_and_are_read_in_time(text: str) -> None:
     assert len(texts(text, ".srt")) <= 1
 

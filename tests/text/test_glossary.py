@@ -110,8 +110,9 @@ def test_files(tmp_path: Path, name: str, content: str, terms: list[tuple[str, s
         ("a.tsv", "!\tx", "no words"),
         ("a.tsv", "x" * 300 + "\ty", "more than 200"),
         ("a.pdf", "x", "a glossary is"),
-        ("a.tsv", "a\t\U000f0001", "private-use characters"),
+        ("a.tsv", "a\tb\U000f0001", "private-use characters"),
         ("a.tsv", "a\t | ", "no words"),
+        ("a.tsv", "and\t&", "no words"),
     ],
 )
 def test_files_that_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:

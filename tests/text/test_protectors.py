@@ -49,11 +49,12 @@ CASES = {
         ["$name", "$a->b", "%PATH%", "#x#", "@PREFIX@", "|name|", "@@PH1@@", "__X1__", "[[name]]", "[X12X]", "@:a.b",
          "%1", ":smile:", "`x y`", ":ref:`x`", "--dry-run", "--x=1", "a.b()", "t('x')", '$(dirname "$(pwd)")'],
         ["price $5", "%5 of it", "US$(5)", "50%", "e.g.:name", "a|b", "dog(s)", "1-2", "well - then", "C#", "#1",
-         "no. 5:30", "a_b", "[1]", "it -- is", "@me", ":-)", "and/or", "he (she)", "'tis", "No!! Stop!!"],
+         "no. 5:30", "a_b", "[1]", "it -- is", "@me", ":-)", "and/or", "he (she)", "'tis", "No!! Stop!!", "!!Now!!"],
     ),
     "paths": (
         ["/usr/bin", "~/file.txt", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt"],
-        ["and/or", "C:\\", "1/2", "he/she", "/", "km/h", "a.b", "3/4 cup", "/ or /", "yes/no/maybe"],
+        ["and/or", "C:\\", "1/2", "he/she", "/", "km/h", "a.b", "3/4 cup", "/ or /", "yes/no/maybe", "5 €/month",
+         "name(s)/address(es)"],
     ),
     "brackets": ([], ["[b]", "[door bell]", "]]", "a [b] c"]),
 }  # fmt: skip

@@ -102,6 +102,7 @@ def test_the_work_for_a_line_grows_with_its_length(monkeypatch: pytest.MonkeyPat
         assert found.join(found.texts) == text
         assert max(seen) <= 2000
         assert sum(seen) <= 3 * len(text)
+    assert len(split_sentences("Das ist der 5. " * 10_000, "de").texts) == 1  # 15 seconds in quadratic time
 
 
 def test_sentences_are_joined_as_the_script_of_the_translation_wants() -> None:

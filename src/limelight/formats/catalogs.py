@@ -106,7 +106,7 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     is_go = bool(documents) and isinstance(documents[0], yaml.SequenceNode)
 
     def walk(node: yaml.Node | None, depth: int) -> None:
-        if node is None or id(node) in seen or depth > MAX_DEPTH:
+        if node is None or id(node) in seen:
             return
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):

@@ -107,7 +107,7 @@ class _Block:
         self.is_line = _LIST_MARK.fullmatch(start) is not None
 
     def _parts(self) -> Iterator[str | Code]:
-        head, opened = _HEAD.match(self.source), list[int]()
+        head, opened = _HEAD.match(self.source), dict[str, int]()
         position = head.end() if head else 0
         if head:
             yield Code(self._raw(0, position))
@@ -116,11 +116,10 @@ class _Block:
                 continue
             yield from self._text_parts(position, markup.begin)
             raw, position = self._raw(markup.begin, markup.end), markup.end
-            if markup.name.startswith("link"):
-                opened += [position] * (markup.role == "open")
-                label = opened.pop() if markup.role == "close" else 0
-                if raw in ("]", "][]"):  # the text is also the name of the address, which stays
-                    raw = f"][{self._raw(label, markup.begin)}]"
+            if markup.role == "open":
+                opened[markup.name] = position
+            elif markup.name in opened and raw in ("]", "][]"):  # the text also names the address, which stays
+                raw = f"][{self._raw(opened[markup.name], markup.begin)}]"
             yield Code(raw, markup.role, markup.name or "code")
         yield from self._text_parts(position, len(self.source))
 

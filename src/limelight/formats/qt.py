@@ -14,7 +14,7 @@ _UNUSED = {"unfinished": "unfinished", "vanished": "obsolete", "obsolete": "obso
 def scan_qt(path: str | Path) -> Iterator[Segment]:
     """The messages of a file. Of the forms of a plural the last one is used: the general one in nearly all
     languages."""
-    for unit in read_units(path, ("TS",), ("message",)):
+    for unit in read_units(path, "TS", ("message",)):
         root, source, translation = unit.ancestors[0], unit.element.first("source"), unit.element.first("translation")
         if source is not None:
             forms = list(translation.elements("numerusform")) if translation else []

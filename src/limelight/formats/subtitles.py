@@ -18,7 +18,7 @@ MAX_GAP = 1.0
 """Maximum seconds between two cues of a sentence."""
 _TIME = r"((?:\d{1,4}:)?\d{1,4}:\d\d[.,]\d{1,3})"
 _CUE = re.compile(
-    rf"{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]*(\r\n|\n|\r)"
+    rf"{_TIME}[ \t]*-->[ \t]*{_TIME}[^\r\n]{{0,500}}(\r\n|\n|\r)"
     r"((?:(?!(?:\d+[ \t]*(?:\r\n|\n|\r))?[^\r\n]*-->)[^\r\n]+(?:\r\n|\n|\r|\Z))*)"
 )
 """A cue; its text ends at a blank line, or where the next cue begins without one."""

@@ -178,7 +178,7 @@ def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> P
     )
     if sides or {"source", "target"} & inner.keys():
         columns = ()
-    texts_only = [each for each in columns if not isinstance(inner[names[each[0]]], int | float)]
+    texts_only = [each for each in columns if isinstance(inner[names[each[0]]], str)]
     columns = texts_only if len(texts_only) > 1 else columns
     keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
     texts = list[str]()

@@ -18,7 +18,7 @@ def _inline(element: Element) -> Inline:
 def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
     """The translation units of a memory. The text in its source language comes first, unless that is `*all*`."""
     own = ""
-    for unit in read_units(path, ("tmx",), ("header", "tu")):
+    for unit in read_units(path, "tmx", ("header", "tu")):
         element = unit.element
         if element.name == "header":
             own = element.get("srclang")

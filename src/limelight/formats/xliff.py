@@ -114,7 +114,7 @@ def _marks(side: Element | None) -> dict[str, Element]:
 
 def scan_xliff(path: str | Path) -> Iterator[Segment]:
     """The segments of a file, once for each: those in a translated state, or with a translation and without a state."""
-    for unit in read_units(path, ("xliff",), UNITS):
+    for unit in read_units(path, "xliff", UNITS):
         yield from map(_segment, _sides(unit))
 
 
@@ -138,7 +138,7 @@ def xliff_units(text: str, options: Options) -> list[Unit]:
     (2.x). Segments that are approved, final or not to be translated are unchanged.
     """
     units = list[Unit]()
-    for unit in find_units(text, ("xliff",), UNITS):
+    for unit in find_units(text, "xliff", UNITS):
         root = unit.ancestors[0]
         is_first = not root.get("version").startswith("2")
         holders = [ancestor for ancestor in unit.ancestors if ancestor.name == "file"] if is_first else [root]

@@ -96,13 +96,13 @@ class XmlUnit(NamedTuple):
         )
 
 
-def read_units(path: str | Path, roots: Collection[str], names: Collection[str]) -> Iterator[XmlUnit]:
+def read_units(path: str | Path, root: str, names: Collection[str]) -> Iterator[XmlUnit]:
     """The elements with one of these names, with the prefix of the root, in document order; others are discarded.
 
     Raises `UserError` after the elements before it: another root element, XML that is not well-formed or incomplete, an
     unknown encoding, an entity declaration, an exceeded bound, a damaged file.
     """
-    file, parser, data = str(path), _Parser(roots, names), b"-"
+    file, parser, data = str(path), _Parser(root, names), b"-"
     with open_segments(path) as stream, located(file):
         while data:
             try:
@@ -114,26 +114,26 @@ def read_units(path: str | Path, roots: Collection[str], names: Collection[str])
                 yield from parser.taken()
 
 
-def find_units(text: str, roots: Collection[str], names: Collection[str]) -> list[XmlUnit]:
+def find_units(text: str, root: str, names: Collection[str]) -> list[XmlUnit]:
     """The elements of a document with one of these names, as in `read_units`, with positions. Raises `FormatError` for
     XML that is not well-formed, begins with another element, declares an entity, nests too deeply, or has an element
     that is too large."""
-    parser = _Parser(roots, names, text)
+    parser = _Parser(root, names, text)
     parser.feed(text.encode("utf-8", "replace"), ends=True)
     return parser.taken()
 
 
 def parse_xml(text: str) -> Element:
     """The root of a document with all of its content and positions. Raises `FormatError`, see `find_units`."""
-    return find_units(text, (), ())[0].element
+    return find_units(text, "", ())[0].element
 
 
 class _Parser:
     """Expat with bounds. It collects units, or the root with all of its content if no names are given."""
 
-    def __init__(self, roots: Collection[str], names: Collection[str], text: str = "") -> None:
-        """With the `text` that is fed, elements get positions in it."""
-        self._roots, self._names, self._text = roots, names, text
+    def __init__(self, root: str, names: Collection[str], text: str = "") -> None:
+        """With the `text` that is fed, elements get positions in it. Without the name of a `root`, any is read."""
+        self._root, self._names, self._text = root, names, text
         self._stack: list[Element] = []
         self._depth = 0  # depth of the current unit, from 1; 0 outside units
         self._characters = self._nodes = 0
@@ -178,8 +178,8 @@ class _Parser:
         if len(self._stack) >= MAX_DEPTH:
             raise FormatError(f"more than {MAX_DEPTH} elements inside one another", self.line)
         prefix, _, local = name.rpartition(":")
-        if not self._stack and self._roots and local not in self._roots:
-            raise FormatError(f"the file begins with <{shown(local, 40)}>, not with <{next(iter(self._roots))}>", 1)
+        if not self._stack and self._root not in ("", local):
+            raise FormatError(f"the file begins with <{shown(local, 40)}>, not with <{self._root}>", 1)
         named = {name_with_prefix.rpartition(":")[2]: value for name_with_prefix, value in attributes.items()}
         element = Element(local, prefix, named | attributes, self.line)
         if self._text:

@@ -22,6 +22,7 @@ from limelight.text.invented import (
     invented_quantity,
     invented_sign,
     shared_numbers,
+    whole_number,
     written,
 )
 from limelight.text.languages import normal_code
@@ -229,7 +230,7 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
 def _with_number(pair: Sides, languages: Languages, number: str, new: Callable[[str], str]) -> Sides:
     """The pair with a number replaced by the `new` one of each language."""
     sides = zip(pair, languages, strict=True)
-    return Sides(*(re.sub(rf"(?<!\d){number}(?!\d)", new(language), side) for side, language in sides))
+    return Sides(*(re.sub(whole_number(number), new(language), side) for side, language in sides))
 
 
 def _between(pair: Sides, before: str, after: str) -> Sides:

@@ -89,9 +89,14 @@ def invented_sign(random: Random) -> str:
     return random.choice(("/", "\\", "C:\\", "~/", "./", "#", "@", "--")) + name
 
 
+def whole_number(digits: str) -> str:
+    """A pattern of these digits where they are not within another number, a word or a date."""
+    return rf"(?<![\w.,:/-]){digits}(?![\w:/-]|[.,]\d)"
+
+
 def shared_numbers(source: str, target: str) -> list[str]:
-    """The whole numbers that occur exactly once on each side, not within longer ones, in order."""
-    sides = [re.findall(r"(?<![\w.,:/-])\d+(?![\w:/-]|[.,]\d)", text) for text in (source, target)]
+    """The whole numbers that occur exactly once on each side, not within others, in order."""
+    sides = [re.findall(whole_number(r"\d+"), text) for text in (source, target)]
     return [number for number in sides[0] if all(side.count(number) == 1 for side in sides)]
 
 

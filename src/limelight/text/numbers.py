@@ -209,9 +209,9 @@ def localized(number: Number, source: str, target: str) -> str:
     currency = parts["currency"]
     if not currency and re.fullmatch(f"[{_CURRENCY}]", unit.strip(SPACES)):
         currency, unit = unit.strip(SPACES), ""
-    if not currency:
-        return f"{sign}{digits}{unit}"
-    return f"{sign}{currency}{digits}{unit}" if new.currency_first or unit else f"{sign}{digits}\u00a0{currency}{unit}"
+    if new.currency_first or unit or not currency:
+        return f"{sign}{currency}{digits}{unit}"
+    return f"{sign}{digits}\u00a0{currency}"
 
 
 def compare_numbers(source: str, output: str, languages: tuple[str, str]) -> Changes:

@@ -53,7 +53,7 @@ class MarkedSentence(NamedTuple):
     @property
     def has_words(self) -> bool:
         """Whether there is anything to translate."""
-        return any(map(str.isalpha, without_marks(self.text)))
+        return any(map(str.isalpha, self.text))
 
 
 class Plan(NamedTuple):
@@ -212,4 +212,4 @@ def _inside(text: str, spans: Sequence[Span]) -> tuple[int, int]:
 def _tag(character: str, spans: Sequence[Span]) -> Span | None:
     """The span of a placeholder, if it is a tag."""
     span = spans[mark_number(character)] if MARK.match(character) else None
-    return span if span is not None and (_is_tag(span) or CODES.fullmatch(span.text)) and span.name != VALUE else None
+    return span if span and (_is_tag(span) or CODES.fullmatch(span.text)) and span.name != VALUE else None
