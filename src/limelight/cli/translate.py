@@ -201,10 +201,10 @@ def translate_corpus(job: Job) -> None:
     from limelight.screen import Display
 
     refuse({"--text": job.text}, "this is for one text, and files are translated into a folder; leave it out")
-    output = job.output or ""
-    if "" in (job.inputs or [""]) or not output or "://" in output or Path(output).is_file():
+    output, inputs = job.output or "", tuple(job.inputs or ())
+    if not inputs or "" in (*inputs, output) or "://" in output or Path(output).is_file():
         raise UserError(
-            f"{counted(len(job.inputs or ()), 'input')} and -o {output or '(none)'}: many files need inputs (files "
+            f"{counted(len(inputs), 'input')} and -o {output or '(none)'}: many files need inputs (files "
             "or folders) and a folder for their translations, -o OUT/; a text of several words is written in quotes"
         )
     if job.form != "text":
@@ -217,7 +217,7 @@ def translate_corpus(job: Job) -> None:
     precision, _ = resolved_precision(job.models[0], settings.device, job.precision)
     settings = replace(settings, precision=precision)  # on all workers, whatever their machines have
     made_of = job.made_of(settings.device)
-    files = CorpusJob(tuple(job.inputs), Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
+    files = CorpusJob(inputs, Path(output), made_of, job.field or "", workers, job.timeout or TIMEOUT)
     with Display() as display:
 
         def show(report: Report, count: int) -> None:

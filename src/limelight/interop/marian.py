@@ -85,7 +85,7 @@ def read_marian(path: Path) -> Imported:
     """
     folder, where = path.parent, str(path)
     content = read_buffer(path)
-    arrays = _read_npz(path) if content[:2] == b"PK" else read_binary(content, where)
+    arrays = _read_npz(path) if bytes(content[:2]) == b"PK" else read_binary(content, where)
     values = _settings(arrays, where)
     config = _config(values, where)
     source, target = _sides(folder)
