@@ -108,9 +108,9 @@ MISTAKES = """
     translate --model {trained} a.txt b.txt --text c -o out | --text c: this is for one text
     translate --model {corpus}                  | not a run or model folder: it holds neither best/model.safetensors
     translate --model {trained} gone.txt        | gone.txt: there is no such file (looked in
-    translate --model {trained} ""              | : there is no such file (looked in
-    translate --model {trained} "" -o out       | : there is no such file (looked in
-    translate --model {trained} "" a.txt -o out | 2 inputs and -o out: many files need inputs
+    translate --model {trained} ""              | an argument is empty
+    translate --model {trained} "" -o out       | an argument is empty
+    translate --model {trained} "" a.txt -o out | an argument is empty
     translate --model {trained} {corpus}        | name the folder for its translation: -o
     translate --model {trained} a.txt -o no/out.txt | no/out.txt: cannot be written: no such file or directory
     translate --model {trained} a.txt -o {corpus} -o {corpus}/test.tsv/x | cannot be written

@@ -413,28 +413,6 @@ def test_documents_are_forgotten_and_bounded(monkeypatch: pytest.MonkeyPatch) ->
     asyncio.run(main())
 
 
-def test_the_time_of_a_document_begins_when_it_is_translated() -> None:
-    async def main() -> None:
-        store, gate = Uploads(), asyncio.Event()
-
-        async def work() -> bytes:
-            await gate.wait()
-            return b"x"
-
-        one, gone = (store.add("a", client, 1) for client in ("a", "b"))
-        working = [store.begin(document, work()) for document in (one, gone)]
-        await asyncio.sleep(0)
-        timers = [one.timer]
-        store.forget(gone)
-        gate.set()
-        await asyncio.wait(working)
-        timers += [one.timer, gone.timer]
-        assert [timer is None for timer in timers] == [True, False, True]
-        store.close()
-
-    asyncio.run(main())
-
-
 # ---- the end of the service
 
 

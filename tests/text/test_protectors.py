@@ -53,8 +53,7 @@ CASES = {
     ),
     "paths": (
         ["/usr/bin", "~/file.txt", "../x/y", r"C:\Windows\x.txt", r"\\host\share", "src/main.c", "notes.txt"],
-        ["and/or", "C:\\", "1/2", "he/she", "/", "km/h", "a.b", "3/4 cup", "/ or /", "yes/no/maybe", "5 €/month",
-         "name(s)/address(es)"],
+        ["and/or", "C:\\", "1/2", "he/she", "/", "km/h", "a.b", "3/4 cup", "/ or /", "yes/no/maybe", "5 €/month"],
     ),
     "brackets": ([], ["[b]", "[door bell]", "]]", "a [b] c"]),
 }  # fmt: skip

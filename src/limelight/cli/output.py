@@ -29,6 +29,8 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
         raise UserError(f"--text and {argument!r}: give one of them")
     if text is not None or argument is None:
         return None, text and valid_text(text)
+    if not argument:
+        raise UserError("an argument is empty: name a file, or leave it out for standard input")
     if is_path(os.path.lexists, argument):
         return Path(argument), None
     if len(argument.split()) > 1:

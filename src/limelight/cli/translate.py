@@ -202,7 +202,9 @@ def translate_corpus(job: Job) -> None:
 
     refuse({"--text": job.text}, "this is for one text, and files are translated into a folder; leave it out")
     output, inputs = job.output or "", tuple(job.inputs or ())
-    if not inputs or "" in (*inputs, output) or "://" in output or Path(output).is_file():
+    if "" in inputs:
+        raise UserError("an argument is empty: name files or folders")
+    if not (inputs and output) or "://" in output or Path(output).is_file():
         raise UserError(
             f"{counted(len(inputs), 'input')} and -o {output or '(none)'}: many files need inputs (files "
             "or folders) and a folder for their translations, -o OUT/; a text of several words is written in quotes"

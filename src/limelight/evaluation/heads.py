@@ -71,7 +71,9 @@ def study_heads(
     heads = heads_of(model)
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
-    begin = int(translator.forces_languages)  # after the token of the language, which is forced
+    begin = int(
+        translator.forces_languages and bool(translator.directions)
+    )  # after the token of the language, which is forced
     tokens = np.array([len(row.target) + 1.0 - begin for row in rows])
     values = _values_of_roles(model, rows, corpus)
     before, figures = sentence_losses(model, corpus, begin=begin), []

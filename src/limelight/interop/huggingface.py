@@ -361,8 +361,11 @@ def _tokens(folder: Path, size: int) -> list[str]:
 def _languages(names: list[str], sources: str, targets: str, where: str) -> dict[str, str]:
     """The languages of both sides, and the token of each."""
     codes = {name.strip("_"): name for name in names if name.startswith("__") or (name[3:4] == "_" and len(name) == 8)}
-    named = dict.fromkeys([*_named(sources).items(), *_named(targets).items()])
-    tokens = {language: codes.get(token, token if token in codes.values() else "") for language, token in named}
+    named = dict.fromkeys(
+        (language, codes.get(token, token if token in codes.values() else ""))
+        for language, token in (*_named(sources).items(), *_named(targets).items())
+    )
+    tokens = dict(named.keys())
     wrong = [shown(language) for language, token in tokens.items() if not token]
     if wrong or not sources or not targets:
         what = f"{', '.join(wrong)}: none of its languages" if wrong else "it translates among many languages"
@@ -371,7 +374,7 @@ def _languages(names: list[str], sources: str, targets: str, where: str) -> dict
             f"code of yours stands for one of the model's); its languages are {', '.join(map(shown, codes))}"
         )
     if len({*tokens.values()}) < len(named):
-        raise UserError(f"{where}: {shown(sources)} to {shown(targets)}: give each language one name")
+        raise UserError(f"{where}: {shown(sources)} to {shown(targets)}: give each language one name of its own")
     return tokens
 
 

@@ -115,9 +115,13 @@ async function askTranslation(context, signal) {
   const changed = JSON.stringify(question) !== JSON.stringify(compared);
   const said = changed || question.snapshot ? null : saidOf(context, paragraph);
   if (question.snapshot && store.get("hold")) {
-    const held = await remembered("page/explain", { ...plain, snapshot: undefined }, "document");
-    question.target = held.translation.ids;
-    compared.target = held.translation.ids;
+    for (const [asked, own] of [
+      [question, plain],
+      [compared, { ...plain, text: compared.text }],
+    ]) {
+      const held = await remembered("page/explain", { ...own, snapshot: undefined }, "document");
+      asked.target = held.translation.ids;
+    }
   }
   const { document } = await request("page/explain", question, signal);
   if (JSON.stringify(context.baseline?.question) !== JSON.stringify(compared)) {

@@ -120,10 +120,10 @@ class Catalog(NamedTuple):
         if not target and len(targets) > 1:
             raise bad_request(f"into which language? Give one of: {', '.join(sorted(targets))}", "target_missing")
 
-        def rank(way: Way) -> tuple[bool, int, bool]:
-            """Direct ones first, and of these the one with exactly the languages: `pt-BR` beside `pt`."""
+        def rank(way: Way) -> tuple[bool, bool, int]:
+            """Direct ones first, of these with an engine, of these with exactly the languages: `pt-BR` beside `pt`."""
             others = sum(map(ne, map(usual_code, (source, target)), map(usual_code, way.direction)))
-            return way in through, others, not way.model.pool.usable
+            return way in through, not way.model.pool.usable, others
 
         by_source = dict[str, Way]()
         for way in sorted(ways, key=rank):

@@ -218,7 +218,7 @@ async def file(call: Call, form: File) -> Response:
     if form.state:
         document["state"] = form.state
     if form.prefix or form.forced or form.off:
-        before = await form.plain(snapshot=form.snapshot).answer(call, "explain")
+        before = await form.plain(snapshot=form.snapshot, target=form.target).answer(call, "explain")
         document["before"] = before["translation"]
     if form.beside:
         document["beside"] = [await form.plain(model=name).answer(call, "heads") for name in form.beside]

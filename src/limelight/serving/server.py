@@ -196,7 +196,7 @@ async def run_service(
 
     async def load_again(model: Model) -> None:
         if not await model.reload(new := pool_of(model.name)):
-            log("reload_failed", model=model.name, reason=new.trouble)
+            log("reload_failed", model=model.name, reason=new.trouble or "one of its engines has ended")
 
     def reload() -> None:
         log("reload")

@@ -10,7 +10,7 @@ from typing import Any
 from limelight.serving.refusal import Refusal
 
 KEPT_SECONDS = 3600.0
-"""A translation that nobody fetches is deleted after so long."""
+"""A document that is not asked for is deleted after so long."""
 TAKEN_SECONDS = 60.0
 """One that was downloaded is deleted after so long."""
 MAX_BYTES = 256 << 20
@@ -89,13 +89,8 @@ class Uploads:
     def begin(self, document: Document, work: Coroutine[Any, Any, bytes]) -> asyncio.Future[bytes]:
         """Translate a document that was read."""
         document.work = asyncio.ensure_future(work)
-        document.work.add_done_callback(lambda _: self._keep(document))
+        document.timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
         return document.work
-
-    def _keep(self, document: Document) -> None:
-        """The time of a translated document begins, unless it was forgotten."""
-        if document.id in self._documents:
-            document.timer = asyncio.get_running_loop().call_later(KEPT_SECONDS, self.forget, document)
 
     def find(self, identity: str, key: str) -> Document:
         """The document. Raises `Refusal` for a wrong key and for an unknown document: 400, as in the other services."""

@@ -118,7 +118,7 @@ class Glossary:
         for term in self.terms:
             source = normalize("NFC", term.source).translate(_TYPOGRAPHIC).strip(" -\u00a0")
             words, spans = words_of(source), word_spans(source)
-            if not (words and words_of(term.target)):
+            if not (words and term.target):
                 raise UserError(f"the term {shown(term.source, 40)!r} has no words on both sides")
             if max(map(len, term)) > MAX_CHARACTERS or any(map(has_marks, term)):
                 limit = f"{MAX_CHARACTERS} characters, or private-use characters"

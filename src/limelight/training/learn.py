@@ -40,8 +40,9 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
     try:
         train(config, work, quiet=quiet)
     except (UserError, RunError, Stopped) as error:
-        begun = existed or (work / CONFIG).exists() or (work / LOCK).exists()  # by another process
-        if isinstance(error, UserError) and not begun:
+        if (work / LOCK).exists():
+            raise  # another process works there
+        if isinstance(error, UserError) and not existed and not (work / CONFIG).exists():
             remove(work)  # the memory cannot be learned from as it is
         elif work.exists():
             error.add_note(f"the work so far is in {work}: the same command continues it; to begin again, remove it")
