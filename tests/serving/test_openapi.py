@@ -1,9 +1,7 @@
-"""The OpenAPI document: complete and valid; and the schema of the page's JSON in the documentation."""
+"""The OpenAPI document: complete and valid."""
 
 import json
 import re
-from importlib.resources import files
-from pathlib import Path
 
 import jsonschema
 
@@ -24,11 +22,6 @@ def test_every_route_is_described_with_its_request_and_its_errors() -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
     named = re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document))
     assert set(named) <= set(document["components"]["schemas"])
-
-
-def test_the_copy_of_the_page_schema_in_the_documentation_is_the_same() -> None:
-    page = (files("limelight.page") / "page-1.json").read_text(encoding="utf-8")
-    assert (Path(__file__).parents[2] / "docs/schema/page-1.json").read_text(encoding="utf-8") == page
 
 
 def test_a_service_hands_it_out() -> None:
