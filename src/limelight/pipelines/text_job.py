@@ -90,7 +90,7 @@ class _Work:
         require_text(text.text, f"text {text.number}")
         kept = (codes(text.codes),) if text.codes else ()
         spans = (*kept, *(DEFAULT if options.protectors is None else options.protectors))
-        bare = without_spans(text.text, spans) if options.detected else ""
+        bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
         self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
         if options.checks(self._direction) and options.detected:
             self._other = codec.other_language(bare, self._direction)
