@@ -30,7 +30,7 @@ from limelight.training.optimization.optimizer import make_optimizer, set_rate
 
 FULL = Progress(
     step=7, seconds=0.1 + 0.2, pieces=12345, loss_sum=1 / 3, loss_pieces=17, skipped=2, position=Position(3, 1, 4),
-    best_score=-2.718281828459045, best_step=5, model_score=1e-300, validated_step=6, without_gain=1,
+    best_score=-2.718281828459045, model_score=1e-300, validated_step=6, without_gain=1,
     snapshots={"step-00000004.safetensors": 1 / 7, "step-00000006.safetensors": -0.0}, finished="bound",
 )  # fmt: skip
 

@@ -46,7 +46,7 @@ def test_it_stops_when_nothing_gets_better_and_keeps_the_best(tmp_path: Path, mo
     played(monkeypatch, [3.0, 2.0, 2.5, 2.0, 2.1, 9.0])
     config = tiny_run(tmp_path / "text", max_steps=None, patience=3, validate_every=2, average=1)
     progress = go(config, tmp_path / "run")
-    assert (progress.step, progress.best_step, progress.without_gain) == (10, 4, 3)
+    assert (progress.step, progress.best_score, progress.without_gain) == (10, -2.0, 3)
     assert progress.finished == "no gain in 3 validations (training.patience=3)"
     weights, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
     # Update 8 was as good as update 4, and the later of two equals is kept.
@@ -61,7 +61,7 @@ def test_while_bleu_says_nothing_a_falling_loss_is_a_gain(tmp_path: Path, monkey
     )
     config = tiny_run(tmp_path / "text", max_steps=None, patience=2, validate_every=1, average=1)
     progress = go(config, tmp_path / "run")
-    assert (progress.step, progress.best_step, progress.best_loss) == (6, 1, 3.0)
+    assert (progress.step, progress.best_loss) == (6, 3.0)
     _, notes = read_weights(tmp_path / "run" / "best" / "model.safetensors")
     assert (notes["step"], notes["valid_chrf"]) == ("3", "9.00"), "chrF chooses, and the later of two equals is kept"
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from itertools import chain
-from operator import ne
 from typing import NamedTuple
 
 from limelight.config import Direction
@@ -122,7 +121,8 @@ class Catalog(NamedTuple):
 
         def rank(way: Way) -> tuple[bool, bool, int]:
             """Direct ones first, of these with an engine, of these with exactly the languages: `pt-BR` beside `pt`."""
-            others = sum(map(ne, map(usual_code, (source, target)), map(usual_code, way.direction)))
+            languages = zip((source, target), way.direction, strict=True)
+            others = sum(usual_code(asked) != usual_code(own) for asked, own in languages)
             return way in through, not way.model.pool.usable, others
 
         by_source = dict[str, Way]()

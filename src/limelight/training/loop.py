@@ -242,7 +242,7 @@ def _count_gain(run: Run, seen: Validation | None, score: float) -> None:
     if seen is not None and math.isfinite(seen.loss) and (progress.best_loss is None or seen.loss < progress.best_loss):
         progress.best_loss, learning = seen.loss, seen.is_without_bleu(training.best_by)
     if progress.best_score is None or score > progress.best_score:
-        progress.best_score, progress.best_step, progress.without_gain = score, progress.step, 0
+        progress.best_score, progress.without_gain = score, 0
     elif learning:
         progress.without_gain = 0
     elif share_risen(training, max(1, progress.step), progress.seconds) == 1:

@@ -61,7 +61,6 @@ class Progress:
     position: Position = field(default_factory=Position)
     best_score: float | None = None
     """The best validation so far, larger is better (BLEU, or minus the loss)."""
-    best_step: int = 0
     best_loss: float | None = None
     """The lowest validation loss so far, whatever metric selects the best model."""
     model_score: float | None = None
