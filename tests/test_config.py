@@ -58,12 +58,6 @@ def refused(values: dict) -> str:
     return str(caught.value)
 
 
-def refused_setting(*assignments: str, config: RunConfig | None = None) -> str:
-    with pytest.raises(UserError) as caught:
-        override(config or RunConfig(), assignments)
-    return str(caught.value)
-
-
 # --- there and back ---
 
 
@@ -81,7 +75,7 @@ def test_a_file_holds_every_setting_and_is_enough_to_run_again(tmp_path: Path) -
     assert written == set(known_keys("transformer"))
 
 
-def test_the_format_is_written_and_the_one_before_is_read(tmp_path: Path) -> None:
+def test_the_format_is_written_and_the_one_before_is_read() -> None:
     assert dump_config(RunConfig()).startswith("format: 2\n")
     values = yaml.safe_load(dump_config(RunConfig()))
     assert config_from({**values, "format": 1}) == config_from(values) == RunConfig()
@@ -146,7 +140,9 @@ def test_a_setting_is_read_as_a_person_means_it(assignment: str, expected: objec
     ],
 )
 def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str) -> None:
-    said = refused_setting(assignment)
+    with pytest.raises(UserError) as caught:
+        override(RunConfig(), [assignment])
+    said = str(caught.value)
     assert message in said
     assert said.startswith("--set")
 

@@ -26,6 +26,7 @@ class Own(Dot):
 def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No plugin is loaded before or after a test."""
     monkeypatch.setattr(plugins, "_loaded", {plugins.GROUP})
+    monkeypatch.setenv(plugins.FILES, "")  # put back afterwards
     before = dict(SCORES.parts)
     yield
     SCORES.parts.clear()

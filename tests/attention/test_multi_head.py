@@ -32,16 +32,13 @@ def make(**options: Any) -> MultiHeadAttention:
     return attention
 
 
-def call(
-    attention: MultiHeadAttention, queries: Tensor, memory: Tensor, *, kept: Tensor | None = None, **mask: object
-) -> tuple[Tensor, Tensor]:
-    """Output and weights; with scaled heads, or as the plain module has it."""
+def call(attention: MultiHeadAttention, queries: Tensor, memory: Tensor, **mask: object) -> tuple[Tensor, Tensor]:
+    """Output and weights; the output is the same without the weights."""
     projected = attention.project_queries(queries), *attention.project_memory(memory)
     (name,) = attentions_of(attention)
-    with probe(attention, {} if kept is None else {name: kept}, weights=True) as seen:
+    with probe(attention, weights=True) as seen:
         output = attention(*projected, **mask)
-    if kept is None:
-        torch.testing.assert_close(attention(*projected, **mask), output, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(attention(*projected, **mask), output, rtol=1e-10, atol=1e-10)
     return output, seen.weights[name]
 
 

@@ -3,11 +3,7 @@
 import json
 from pathlib import Path
 
-import limelight
-from limelight.storage.layout import DEFAULT
 from tests.cli.conftest import Limelight
-
-BUNDLED = Path(limelight.__file__).parent / "box" / DEFAULT
 
 PO = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\nmsgid "The old dog sees {x}."\nmsgstr ""\n'
 

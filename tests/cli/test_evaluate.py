@@ -38,7 +38,7 @@ def test_json_says_how_good_and_where_it_comes_from(
 # ---- text
 
 
-def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path, tmp_path: Path) -> None:
+def test_a_language_model_reads_the_text(limelight: Limelight, writing: Path) -> None:
     test = writing.parent / "test.txt"
     ended = limelight("evaluate", "--model", writing, "--test", test, "--json")
     assert (ended.code, ended.err) == (0, "")

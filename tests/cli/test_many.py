@@ -45,7 +45,7 @@ def test_files_of_which_nothing_is_translated_are_a_failure(limelight: Limelight
 
 
 def test_a_long_file_is_translated_by_processes(
-    limelight: Limelight, one: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limelight: Limelight, one: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(many, "ENOUGH", 25)
     monkeypatch.setattr(many, "_cores", lambda: 2)

@@ -129,6 +129,7 @@ MISTAKES = """
     translate --model {trained} a.md -o b.json | b.json: would be a file in the format of .md
     translate --model {trained} a.md -o b.pptx | b.pptx: would be a file in the format of .md
     translate --model {trained} a.md -o out/ | out/: a document is translated into a file: -o out/a.md
+    translate --model {trained} a.md -o b.md --report a.md | a.md: is the input; give -o another name
     translate --model {trained} a.md b.txt -o out | a.md: is a document, whose markup would be translated
     translate --model {trained} a.jsonl | a.jsonl: its objects are translated into a folder: give -o FOLDER/
     translate --model {trained} a.txt -o b.txt.gz | b.txt.gz: would be plain text; give -o a name without .gz

@@ -1,7 +1,6 @@
 """`limelight --plugin FILE COMMAND`: a score of one's own from training to serving."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from limelight import plugins
 from limelight.config.models import SCORES
 from tests import forked
 from tests.cli.conftest import Limelight, settings
+from tests.test_plugins import as_before  # noqa: F401
 
 SCORE = """
 from limelight.attention import Dot, register_score
@@ -21,21 +21,10 @@ class Twice(Dot):
 """
 
 
-@pytest.fixture(autouse=True)
-def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(plugins, "_loaded", {plugins.GROUP})
-    monkeypatch.setenv(plugins.FILES, "")  # put back afterwards
-    before = dict(SCORES.parts)
-    yield
-    SCORES.parts.clear()
-    SCORES.parts.update(before)
-    sys.modules.pop("twice_score", None)
-
-
 def test_a_score_from_training_to_translation(
     limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file, folder = tmp_path / "twice_score.py", tmp_path / "run"
+    file, folder = tmp_path / "own_score.py", tmp_path / "run"
     file.write_text(SCORE, encoding="utf-8")
     train = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--source", "en", "--target"]
     train += ["lumi", "--recipe", "tiny", *settings(), "--set", "model.score=twice", "--max-steps", "2", "--quiet"]

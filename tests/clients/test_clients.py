@@ -95,7 +95,7 @@ def test_deepl_has_glossaries(deepl_client: "deepl.DeepLClient") -> None:
         deepl_client.get_glossary(glossary.glossary_id)
 
 
-def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.DeepLClient", tmp_path: Path) -> None:
+def test_deepl_has_errors_it_understands(place: Place, deepl_client: "deepl.DeepLClient") -> None:
     wrong = deepl.DeepLClient("wrong", server_url=place.url)
     with pytest.raises(deepl.AuthorizationException):
         wrong.get_usage()

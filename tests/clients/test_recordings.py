@@ -108,14 +108,6 @@ def test_weblate_sends_batches_with_placeholders(url: str, dialect: str, start: 
     assert [Counter(places.findall(each)) for each in found] == [Counter(places.findall(each)) for each in texts]
 
 
-@pytest.mark.parametrize(
-    "path", ["/languages", "/v2/languages?type=target", "/v2/glossary-language-pairs", "/v1/models"]
-)
-def test_weblate_asks_what_there_is_before_it_saves_its_settings(url: str, path: str) -> None:
-    with urllib.request.urlopen(f"{url}{path}", timeout=600) as answer:
-        assert json.load(answer)
-
-
 # ---- Nextcloud
 
 STRUCTURED = {

@@ -39,31 +39,26 @@ def test_each_part_has_at_most_30_lines() -> None:
 
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize(
-    "changed", [{"loss": "focal"}, {"task": "word dropout"}, {"precision": "bf16", "loss": "focal"}]
+    ("precision", "changed"),
+    [
+        ("fp32", "training.loss=focal"),
+        ("fp32", "training.task=word dropout"),
+        ("bf16", "training.loss=focal"),
+        ("fp32", "model.feed_forward=squared"),
+    ],
 )
-def test_a_part_of_the_page_trains_and_resumes(changed: dict[str, str], tmp_path: Path) -> None:
-    config = tiny_run(tmp_path / "text", max_steps=4, metrics=("length_ratio",), best_by="length_ratio", **changed)
+def test_a_part_of_the_page_trains_and_resumes(precision: str, changed: str, tmp_path: Path) -> None:
+    given = {"precision": precision, "metrics": ("length_ratio",), "best_by": "length_ratio"}
+    plain = tiny_run(tmp_path / "text", max_steps=4, **given)
+    config = override(plain, [changed])
     go(config, tmp_path / "run", max_steps=2)
     go(load_config(tmp_path / "run" / "config.yaml"), tmp_path / "run", max_steps=4)
     go(config, tmp_path / "whole")
-    go(config, tmp_path / "plain", loss="cross_entropy", task="")
+    go(plain, tmp_path / "plain")
     assert last_weights(tmp_path / "run") == last_weights(tmp_path / "whole") != last_weights(tmp_path / "plain")
     validations = [line for line in log_of(tmp_path / "run") if line["event"] == "validation"]
     assert validations
     assert all(0 <= line["length_ratio"] <= 1 for line in validations)
-
-
-@pytest.mark.usefixtures("registered")
-def test_the_layer_of_the_page_trains_and_resumes(tmp_path: Path) -> None:
-    plain = tiny_run(tmp_path / "text", max_steps=4)
-    config = override(plain, ["model.feed_forward=squared"])
-    go(config, tmp_path / "run", max_steps=2)
-    stored = tmp_path / "run" / "config.yaml"
-    assert "feed_forward: squared" in stored.read_text(encoding="utf-8")
-    go(load_config(stored), tmp_path / "run", max_steps=4)
-    go(config, tmp_path / "whole")
-    go(plain, tmp_path / "plain")
-    assert last_weights(tmp_path / "run") == last_weights(tmp_path / "whole") != last_weights(tmp_path / "plain")
     for precision in ("fp32", "int8"):
         load_translator(tmp_path / "run", precision=precision).translate("a dog")
 

@@ -153,6 +153,12 @@ def test_a_block_has_the_value_of_its_translation(head: str, text: str) -> None:
     assert (read["key"].rstrip("\n"), read["next"]) == (text, 5)
 
 
+@pytest.mark.parametrize("end", ["\u00a0", " "])
+def test_a_block_keeps_its_line_ends(end: str) -> None:
+    catalog = f"a: |\r\n  the old\r\n  house{end}\r\nb: 5\r\n"
+    assert translated(catalog, ".yaml") == catalog.replace("the old", "THE OLD").replace("house", "HOUSE")
+
+
 @pytest.mark.parametrize("text", ['{"a": }', '{"a" "b"}', "[1,]", '{"a": "b', "", "[" * 1000, '"\\q"', "nope"])
 def test_no_json(text: str) -> None:
     with pytest.raises(FormatError):

@@ -94,6 +94,7 @@ def test_inline(text: str, shown: str) -> None:
         ('[a](<b c> "t\n u") d', ["|a| d"]),
         ('**bold [link](x "y")** \\\nline', ["|bold |link|||line"]),
         ("> one  \n> two *x*", ["one|two |x|"]),
+        ("> one  \r\n> two *x*", ["one|two |x|"]),
         ("note[^1] and $x^2$ here", ["note| and | here"]),
         ("[foo *bar*](x)*baz*", ["|foo |bar|||baz|"]),
         ("- [ ] [a](b) c", ["||a| c"]),

@@ -10,10 +10,6 @@ from limelight.formats.registry import refuse_to_translate
 from tests.formats.files import qt, read, write
 
 
-def message(translation: str, source: str = "a", attributes: str = "") -> str:
-    return f"<message{attributes}><source>{source}</source>{translation}</message>"
-
-
 @pytest.mark.parametrize(
     ("translation", "reason"),
     [
@@ -27,7 +23,8 @@ def message(translation: str, source: str = "a", attributes: str = "") -> str:
     ],
 )
 def test_only_finished_messages_are_used(translation: str, reason: str, tmp_path: Path) -> None:
-    pairs, bad, unused, error = read(write(tmp_path, "a.ts", qt(message(translation))))
+    content = qt(f"<message><source>a</source>{translation}</message>")
+    pairs, bad, unused, error = read(write(tmp_path, "a.ts", content))
     assert (bad, error) == ([], "")
     assert [(pair.source, pair.target) for pair in pairs] == ([] if reason else [("a", "b")])
     assert [line.reason for line in unused] == ([reason] if reason else [])

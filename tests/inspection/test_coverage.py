@@ -22,11 +22,12 @@ def test_hypotheses_are_ranked_by_score_and_coverage(config, seed: int) -> None:
         layers = attention_of(model, batch_of(model, [source], [list(each.ids)])).layers("cross")
         weights = np.mean([layer[0].detach().numpy() for layer in layers], axis=(0, 1))  # (target, source)
         of_token = weights[: len(each.ids) + each.finished, : len(source)].sum(axis=0)
-        expected.append((each.score + 0.3 * np.log(of_token.clip(LEAST, 1)).sum(), each.ids))
+        expected.append((each.finished, each.score + 0.3 * np.log(of_token.clip(LEAST, 1)).sum(), each.ids))
+    expected.sort(reverse=True)  # a hypothesis that was cut comes after those that have finished
     settings = search_settings(DecodingConfig(), {"beam_size": 3, "n_best": 3, "coverage_penalty": 0.3})
     found = ranked(model, Request((*source, 0), 9, settings), hypotheses)
-    assert [each.ids for each in found] == [ids for _, ids in sorted(expected, reverse=True)]
-    assert [each.score for each in found] == pytest.approx(sorted((score for score, _ in expected), reverse=True))
+    assert [each.ids for each in found] == [ids for *_, ids in expected]
+    assert [each.score for each in found] == pytest.approx([score for _, score, _ in expected])
 
 
 def test_a_search_keeps_all_hypotheses_of_its_beam() -> None:

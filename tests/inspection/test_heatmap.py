@@ -64,7 +64,7 @@ def test_a_grid_shows_every_layer_and_head_with_one_scale(seed):
     assert labels(figure)[0] == list(attention.target_pieces)
 
 
-def test_a_very_long_sentence_still_fits_in_a_picture(tmp_path):
+def test_a_very_long_sentence_still_fits_in_a_picture():
     words = [f"word{number}" for number in range(400)]
     figure = draw(diagonal(words))
     width, height = figure.get_size_inches()

@@ -109,7 +109,7 @@ def test_a_bias_of_the_output_comes_and_goes(folder: Path, stored: StoredModel, 
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
 
 
-def test_a_row_of_padding_that_is_not_zero_is_kept(folder: Path, stored: StoredModel, tmp_path: Path) -> None:
+def test_a_row_of_padding_that_is_not_zero_is_kept(folder: Path, tmp_path: Path) -> None:
     """Whoever trains on in transformers moves it, and the decoder begins with it."""
     edit(folder, lambda weights: weights["model.shared.weight"][-1].fill_(0.5))
     import_model(folder, tmp_path / "back")
@@ -192,9 +192,7 @@ def test_folders_that_hold_no_weights(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"elsewhere: there is no such file or folder$"):
         import_model(tmp_path / "elsewhere", tmp_path / "back")
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
-    with pytest.raises(UserError, match=r"model.safetensors: is missing. Where weights are in several files"):
-        import_model(folder, tmp_path / "back")
-    with pytest.raises(UserError, match=r"a pickle .*, which can run code .* write the file: .*max_shard_size"):
+    with pytest.raises(UserError, match=r"s: is missing. .* several files, or a pickle .*, which can .*max_shard_size"):
         import_model(folder, tmp_path / "back")
 
 

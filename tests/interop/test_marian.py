@@ -163,6 +163,7 @@ def test_vocabularies_as_lists(student: StoredModel, tmp_path: Path, monkeypatch
     pieces = student.tokenizers.source.pieces(range(student.tokenizers.source.padding))
     pieces[9] = ">>deu<<"
     lines = [f'"{piece}": {number}' if number % 2 else f"{piece}: {number}" for number, piece in enumerate(pieces)]
+    lines[5] = f'? "{pieces[5]}"\n: 5'
     (folder / "opus.vocab.yml").write_text("\n".join(lines).replace('"""', '"\\""'), encoding="utf-8")
     for name, new in (("srcvocab.spm", "source.spm"), ("trgvocab.spm", "target.spm")):
         (folder / name).rename(folder / new)

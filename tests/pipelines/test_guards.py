@@ -1,7 +1,6 @@
 """Guards, on sentences whose translations are scripted: what is found, and what is searched once more."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -58,7 +57,6 @@ def translated(
     settings: SearchSettings | None = None,
     placeholders: bool = True,
     unknown: float = 0.0,
-    phrase: bool = False,
     spans: Sequence[str] = (),
 ) -> tuple[Translation, list[str]]:
     """The translation, and the texts that were searched. With `spans`, which placeholders of the text stand for, they
@@ -67,8 +65,6 @@ def translated(
     prepared, asked = asked_of(text, given, direction), list[str]()
     plain = PLACEHOLDER.sub(lambda mark: spans[mark_number(mark[0])], text) if spans else None
     first = asked_of(plain, given, direction) if plain else None
-    if phrase and prepared.request is not None:
-        prepared = prepared._replace(request=replace(prepared.request, phrases=(Phrase(((5,),)),)))
     codec = Fake(unknown, placeholders=placeholders)
 
     def search(part: Part) -> Steps[list[Translation]]:

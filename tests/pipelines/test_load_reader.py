@@ -46,7 +46,7 @@ def test_a_reader_of_the_other_kind_is_named_with_its_verb(folders: dict[str, Pa
         load_mask_filler(folders["translator"])
 
 
-def test_a_classifier_without_its_labels_is_refused(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_classifier_without_its_labels_is_refused(tmp_path: Path) -> None:
     own = classifier()
     both = Tokenizers(own.tokenizer, own.tokenizer)
     save_model(tmp_path / "run", own.model, both, RunConfig(model=config()), notes={}, card="")

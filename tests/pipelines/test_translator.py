@@ -253,8 +253,8 @@ def learned_by_heart() -> Seq2Seq:
     raise AssertionError(f"it has not learned: {loss}")
 
 
-def searched_in(precision: str | None, model: Seq2Seq | None = None, *, threads: int | None = None) -> Translator:
-    return Translator(model or learned_by_heart(), characters(), precision=precision, threads=threads)
+def searched_in(precision: str | None, model: Seq2Seq | None = None) -> Translator:
+    return Translator(model or learned_by_heart(), characters(), precision=precision)
 
 
 def texts_of(one: Translator, beam_size: int = 4) -> dict[str, str]:

@@ -82,7 +82,7 @@ def test_a_run_teaches_what_its_words_become(run: Path, monkeypatch: pytest.Monk
         assert set(tokenizers.target.pieces(tokenizers.target.encode(other))) <= found
 
 
-def test_text_teaches_the_same_as_the_pieces_made_of_it(made: Path, run: Path, tmp_path: Path) -> None:
+def test_text_teaches_the_same_as_the_pieces_made_of_it(run: Path, tmp_path: Path) -> None:
     """Given with its files, or with the folder of the model alone."""
 
     def learned(path: Path, corpora: Sequence[Corpus] = ()) -> tuple[list[list[int]], list[int]]:

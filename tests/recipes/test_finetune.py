@@ -1,6 +1,13 @@
 """The recipe that trains a model on."""
 
-from limelight.config import DecoderOnlyConfig, EncoderOnlyConfig, RecurrentConfig, RunConfig, TransformerConfig
+from limelight.config import (
+    AugmentationConfig,
+    DecoderOnlyConfig,
+    EncoderOnlyConfig,
+    RecurrentConfig,
+    RunConfig,
+    TransformerConfig,
+)
 from limelight.config.recipes import finetune
 from limelight.recipes import find_recipe
 
@@ -16,6 +23,12 @@ def test_the_model_and_how_it_is_used_are_the_parents() -> None:
         replays = {"replay": 1.0 if "pairs" in parent.model.learns_from else 0.0}
         assert found.data == RunConfig().data.model_copy(update=replays)
         assert found.begin_with == ""
+
+
+def test_what_translation_relies_on_stays_trained() -> None:
+    learned = AugmentationConfig(placeholders=0.04, terms=0.02)
+    parent = RunConfig(augmentation=learned.model_copy(update={"names": 0.6, "name_lists": ("gone.txt",)}))
+    assert finetune(parent).augmentation == learned
 
 
 def test_wider_models_get_a_smaller_rate() -> None:

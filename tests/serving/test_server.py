@@ -177,7 +177,7 @@ def status_on(connection: socket.socket) -> int:
     return answer.status
 
 
-@pytest.mark.parametrize("first", [b"", post()])
+@pytest.mark.parametrize("first", [b"", post(b"Connection: Upgrade\r\nUpgrade: h2c\r\n")])  # as Java's client
 def test_a_client_that_sends_only_empty_lines_is_disconnected(first: bytes) -> None:
     limits = Limits(header_seconds=2.0)
     with (

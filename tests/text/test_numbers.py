@@ -71,6 +71,7 @@ SAME = [
     ("at 7:05 pm", "um 19:05 Uhr", "en", "de"),
     ("at 3 p.m. today", "heute um 15 Uhr", "en", "de"),
     ("à 7 h 30", "at 7:30", "fr", "en"),
+    ("à 19h05", "at 19:05", "fr", "en"),
     ("on May 3, 1987", "am 3. Mai 1987", "en", "de"),
     ("the 12th of June 1999", "le 12 juin 1999", "en", "fr"),
     ("5/12/2026", "12. Mai 2026", "en", "de"),

@@ -16,6 +16,7 @@ from limelight.tokens import (
     load_tokenizers,
     save_tokenizers,
 )
+from limelight.tokens.extend import extend_tokenizers
 from limelight.tokens.listed import listed_model
 
 TEXTS = [
@@ -70,6 +71,12 @@ def test_a_character_that_the_model_does_not_know_may_be_in_the_list(tokenizer: 
     assert tokenizer.pieces(tokenizer.encode("ö"))[-1] == "ö"
     assert tokenizer.encode("öß")[-1] == 1  # two of them in a row are one unknown piece, as there
     assert tokenizer.encode("ж")[-1] == 1
+
+
+def test_a_character_that_the_rules_remove_gets_no_token(pieces: list[str]) -> None:
+    tokenizer = ListedTokenizer(listed_model(train(TEXTS, "nmt_nfkc"), pieces), reserved=[])
+    found = extend_tokenizers(Tokenizers(tokenizer, tokenizer), characters="\u200cж")
+    assert len(found.parts) == found.tokenizers.target.size - tokenizer.size == 1
 
 
 def test_a_language_code_is_one_piece(tokenizer: ListedTokenizer, pieces: list[str]) -> None:

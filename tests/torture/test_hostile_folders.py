@@ -68,7 +68,7 @@ def test_hostile_folders_are_refused_and_nothing_in_them_runs(
     measured("X8", f"{group}: refused, nothing run", held=held, of=len(names), note=note)
 
 
-def test_what_is_none_of_our_business_does_no_harm(folders: Folders, full: bool, measured: Measured) -> None:
+def test_what_is_none_of_our_business_does_no_harm(folders: Folders, measured: Measured) -> None:
     """Code that lies beside a model, corpora that its configuration names, how a stranger would split words."""
     cases = harmless_cases(folders.canary)
     tried = [folders.tried(change) for change in cases.values()]

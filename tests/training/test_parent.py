@@ -129,7 +129,7 @@ def test_tags_that_the_parent_lacks_are_told(tmp_path: Path) -> None:
     assert "trained without language tags" in line
 
 
-def test_a_recipe_takes_over_the_vocabulary_and_finetune_the_model_too(tmp_path: Path) -> None:
+def test_a_recipe_takes_over_the_vocabulary_and_finetune_the_model_too() -> None:
     parent = RunConfig(
         model=transformer(norm="pre", dropout=0.25), tokens=TokensConfig(kind="unigram", joint=False, sampling=0.3)
     )

@@ -66,9 +66,7 @@ def test_a_gradient_is_clipped_to_its_limit_and_reported_as_it_was(share: float,
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 @pytest.mark.parametrize("where", ["loss", "gradient"])
-def test_numbers_that_are_not_finite_change_nothing(
-    bad: float, where: str, model: Seq2Seq, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_that_are_not_finite_change_nothing(bad: float, where: str, model: Seq2Seq) -> None:
     optimizer = make_optimizer(model)
     set_rate(optimizer, 0.01)
     assert run(model, batches(model, 2), optimizer, clip_norm=1.0).applied

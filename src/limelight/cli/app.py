@@ -160,11 +160,6 @@ def parser() -> Any:
     return typer.main.get_command(app)
 
 
-def main() -> None:
-    """The entry point of the `limelight` command."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     set_environment()  # before any command imports torch

@@ -16,6 +16,7 @@ from limelight.cli.models import Machine, find_models
 from limelight.cli.options import END, MODEL, TEXT
 from limelight.cli.outcome import command, note
 from limelight.errors import UserError
+from limelight.memory import hold_memory_for_work
 from limelight.recipes import describe_recipes, find_recipe
 from limelight.signals import Stopped
 
@@ -28,7 +29,7 @@ TRAIN = """
   limelight train --train memory.tsv --source en --target fr \\
       --recipe bahdanau --max-minutes 30 --out runs/en-fr
   limelight train --train memory.tmx --source en --target de \\
-      --hold-out 500 --out runs/terms
+      --hold-out 500 --out runs/memory
   limelight train --out runs/en-de --max-minutes 60
   limelight train --train du.tsv sie.tsv --tag du.tsv=informal \\
       --tag sie.tsv=formal --hold-out 500 --out runs/register
@@ -144,8 +145,6 @@ def train(
 
 def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
     """Train in this process, which does nothing else."""
-    from limelight.memory import hold_memory_for_work
-
     hold_memory_for_work()
     from limelight.training.distributed import PeerEndedError
     from limelight.training.run import train as run
@@ -232,7 +231,6 @@ def learn(
     The model stays as it is. The new one is written only if it is better on held-out pairs and has not forgotten too
     much. After an interruption, the same command continues.
     """
-    from limelight.memory import hold_memory_for_work
     from limelight.training.parent import fitting_recipe, named_as_in
 
     [begin_with], [parent] = find_models([model] if model else None, bundled=True, pairs=True)

@@ -165,7 +165,7 @@ def translate_documents(job: Job, path: Path) -> None:
         chosen = translator.choose(text, *direction, pivot=not job.no_pivot)
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
-    with lines_to(job.report) if job.report else nullcontext() as write, Display() as display:
+    with lines_to(job.report, (path,)) if job.report else nullcontext() as write, Display() as display:
         # the report is refused now if it cannot be written
         work = Work(
             translate,

@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from limelight.config import DataConfig, RunConfig, TrainingConfig, config_from
+from limelight.config import AugmentationConfig, DataConfig, RunConfig, TrainingConfig, config_from
 from limelight.untrusted import read_yaml
 
 FILE = Path(__file__).with_suffix(".yaml")
@@ -38,7 +38,8 @@ MAX_RATE = 1e-3
 
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
-    """The recipe for the kind of text that `parent` learns from, with its model, vocabulary and search settings.
+    """The recipe for the kind of text that `parent` learns from, with its model, vocabulary and search settings,
+    and its rates of placeholders and terms: translation uses these only if the last run trained them.
 
     Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
     the one of `--from`.
@@ -51,6 +52,7 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
         recipe="finetune",
         tokens=parent.tokens,
         data=DataConfig(**own.get("data", {})),
+        augmentation=AugmentationConfig(**parent.augmentation.model_dump(include={"placeholders", "terms"})),
         batching=parent.batching.model_copy(update={"tokens": tokens}),
         model=parent.model,
         training=TrainingConfig(**{**own["training"], "learning_rate": min(MAX_RATE, float(f"{rate:.2g}"))}),

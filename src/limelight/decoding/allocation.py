@@ -56,9 +56,7 @@ class Allocation:
         are the ascending ids of the columns; None if the columns are the ids.
         """
         candidates = self._candidates(log_probabilities, before, ids)
-        possible = [
-            candidate for candidate in candidates if candidate.ends or (room > 0 and candidate.needs.least < room)
-        ]
+        possible = [candidate for candidate in candidates if candidate.ends or candidate.needs.least < room]
         if room > 0 and not possible:  # rules permit only the end
             possible = self._endings(log_probabilities, before, ids)
         chosen = self._shared_out(possible)

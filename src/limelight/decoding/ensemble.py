@@ -30,7 +30,7 @@ class EnsembleState(State):
     members: tuple[State, ...]
 
 
-class Ensemble(Seq2Seq):
+class Ensemble(Seq2Seq[EnsembleMemory, EnsembleState]):
     """p(y_t | y_<t, x) = mean over the members of their p(y_t | y_<t, x).
 
     Members may be of any kind and size but share their vocabularies. Features are the features of all members side by
@@ -50,17 +50,15 @@ class Ensemble(Seq2Seq):
         """Encode the sources with every member."""
         return EnsembleMemory(tuple(member.encode(source, source_valid) for member in self._each()))
 
-    def start(self, memory: Memory, width: int = 1) -> EnsembleState:
+    def start(self, memory: EnsembleMemory, width: int = 1) -> EnsembleState:
         """The state of every member before the first step."""
-        assert isinstance(memory, EnsembleMemory)
         pairs = zip(self._each(), memory.members, strict=True)
         return EnsembleState(tuple(member.start(part, width) for member, part in pairs))
 
     def step(
-        self, ids: Int[Tensor, "batch width"], state: State
+        self, ids: Int[Tensor, "batch width"], state: EnsembleState
     ) -> tuple[Float[Tensor, "batch width features"], EnsembleState]:
         """One token for every member; their features side by side."""
-        assert isinstance(state, EnsembleState)
         pairs = zip(self._each(), state.members, strict=True)
         features, states = zip(*(member.step(ids, part) for member, part in pairs), strict=True)
         return self._joined(features), EnsembleState(states)

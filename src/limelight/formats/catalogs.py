@@ -159,7 +159,8 @@ def json_string(text: str) -> str:
 def _scalar(raw: str, style: str | None, new: str) -> str:
     """A string of YAML in the style that it had, or in double quotes where it would be another one."""
     if style in ("|", ">"):
-        written, in_list, end = _block(raw, new), "- {}", raw[len(raw.rstrip()) :]
+        end = raw[len(raw.rstrip(" \r\n")) :].lstrip(" ")
+        written, in_list = _block(raw, new) + end, "- {}"
     else:
         written, in_list, end = new if style is None else "'" + new.replace("'", "''") + "'", "[{}]", ""
         if style == '"' or "\n" in written:
@@ -177,9 +178,8 @@ def _block(raw: str, new: str) -> str:
     head, _, body = raw.partition("\n")
     first = next((line for line in body.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip(" "))]
-    tail = body[len(body.rstrip()) :]
     lines = new.rstrip("\n").split("\n")
     if head.startswith(">") and len(lines) > 1:  # line breaks of what is folded depend on indents
         head = f"|{head[1:]}"
-    written = "\n".join(indent + line if line else line for line in lines)
-    return f"{head}\n{written}{tail}"
+    newline = "\r\n" if head.endswith("\r") else "\n"
+    return f"{head}\n{newline.join(indent + line if line else line for line in lines)}"

@@ -42,7 +42,7 @@ _LINES = re.compile(
 _SPECIAL = re.compile(r"[*_`\[\]<~\\|$]|&(?=#?\w+;)")
 """Characters that may be markup."""
 _LIST_MARK = re.compile(r"(?:[ \t>]|[-*+][ \t]|\d{1,9}[.)][ \t])*")
-_LINE_MARK = re.compile(r"\n[ \t>]*")
+_LINE_MARK = re.compile(r"\r?\n[ \t>]*")
 _BLOCK_MARK = re.compile(
     r"(\d{1,9}(?=[.)](?:\s|\Z))|)(?=[-+*][ \t]|#{1,6}[ \t]|[>|]|~~~|`{3}|=+[ \t]*(?:\n|\Z)|[.)](?:\s|\Z))"
 )

@@ -80,7 +80,7 @@ class TracedBeam(Search):
         if token == END and rank < self.width:
             score = self.score(0, total, length)
             return {"state": "ended", "score": score, "reason": f"ended with a score of {score:.3f}"}
-        if token != END and slot is not None:
+        if slot is not None:
             return {"state": "continued", "reason": f"number {slot + 1} of {self.width} active hypotheses"}
         at_limit = int(self.limits[0]) == length - 1
         reason = "it reached the length limit" if at_limit else f"{self.width} others were more probable"

@@ -16,7 +16,8 @@ LEAST = 1e-9
 
 
 def ranked(model: Seq2Seq, request: Request, hypotheses: Sequence[Hypothesis]) -> Sequence[Hypothesis]:
-    """The hypotheses of a request, best first; with `coverage_penalty * cp` added to their scores, if it has one:
+    """The hypotheses of a request, finished ones first, then the best; with `coverage_penalty * cp` added to their
+    scores, if it has one:
 
         cp(X; Y) = sum_i log(min(sum_j p_ij, 1))
 
@@ -37,4 +38,4 @@ def ranked(model: Seq2Seq, request: Request, hypotheses: Sequence[Hypothesis]) -
         received = weights[: len(hypothesis.ids) + hypothesis.finished, : len(source)].sum(dim=0)
         penalty = weight * float(received.clamp(LEAST, 1).log().sum())
         rescored.append(replace(hypothesis, score=hypothesis.score + penalty))
-    return sorted(rescored, key=lambda scored: -scored.score)[: request.settings.n_best]
+    return sorted(rescored, key=lambda scored: (not scored.finished, -scored.score))[: request.settings.n_best]

@@ -72,9 +72,7 @@ def name_role(measured: Mapping[str, float]) -> tuple[str, float]:
     others = {name: value for name, value in measured.items() if name != "spread"}
     spread = measured["spread"]
     # The one token that gets most often belongs to another role, which says more and has equal numbers.
-    role, value = max(
-        others.items(), key=lambda item: item[1] - NEAR * (item[0] == "single"), default=("spread", spread)
-    )
+    role, value = max(others.items(), key=lambda item: item[1] - NEAR * (item[0] == "single"))
     if value < CLEAR:
         return ("spread", spread) if spread >= 0.5 else ("focused", 1 - spread)
     return role, value

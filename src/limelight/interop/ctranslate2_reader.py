@@ -110,7 +110,7 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     where = str(folder / MODEL)
     variables = read_variables(read_buffer(folder / MODEL), where)
     settings = {
-        name: float(variable)
+        name: variable.item()  # flags are integers
         for name, variable in variables.items()
         if variable.ndim == 0 and not name.endswith("_scale")
     }
@@ -186,7 +186,7 @@ def _refused(settings: Mapping[str, float], values: Mapping[str, Any], width: in
         yield f"layer_norm_epsilon={shown(str(epsilon))} (supported: {_EPSILON:g})"
     for side, name in (("encoder", "embeddings_0"), ("decoder", "embeddings")):
         scale = settings.get(f"{side}/scale_embeddings", settings.get(f"{side}/{name}/multiply_by_sqrt_depth", 1))
-        if width and scale != 1 and abs(scale - width**0.5) > 1e-3:
+        if width and (scale != 1 or isinstance(scale, float)) and abs(scale - width**0.5) > 1e-3:
             yield f"{side}/scale_embeddings={scale:g} (supported: {width**0.5:g}, the root of the width)"
 
 

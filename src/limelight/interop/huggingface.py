@@ -293,8 +293,6 @@ def _listed(path: Path) -> list[str]:
     ids = read_json(path)
     if sorted(number for number in ids.values() if type(number) is int) != list(range(len(ids))):
         raise UserError(f"{path}: the ids of its {len(ids):,} pieces are not the numbers from 0 to {len(ids) - 1:,}")
-    if PADDING_PIECE not in ids:
-        raise UserError(f"{path}: has no {PADDING_PIECE}")
     return sorted(ids, key=ids.__getitem__)
 
 

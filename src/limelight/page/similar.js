@@ -17,7 +17,7 @@ export function createSimilar(context) {
   const list = element("ol.candidates.similar");
   let given = null; // what somebody has put into the field, for a language
   const keep = () => (given = { from: store.get("from"), text: lines.value });
-  const look = { "aria-label": "Sentences to search", rows: 8, spellcheck: "false", input: keep };
+  const look = { "aria-label": "Sentences to search", rows: 8, spellcheck: "false", dir: "auto", input: keep };
   const lines = element("textarea.edited", look);
   const search = () => store.tell("inside");
   const root = element(

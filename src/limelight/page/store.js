@@ -116,7 +116,8 @@ export function followAddress(store) {
     const address = `#${writeAddress(store.all())}`;
     const typing = changed.includes("text") && Date.now() - typed < BURST;
     if (changed.includes("text")) typed = Date.now();
-    const again = now !== asked && !typing && JSON.parse(asked)[0] && address !== location.hash;
+    const [text, , , , model] = JSON.parse(asked); // without a model nothing has been answered
+    const again = now !== asked && !typing && text && model && address !== location.hash;
     asked = now;
     try {
       history[again ? "pushState" : "replaceState"](null, "", address);

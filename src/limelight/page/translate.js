@@ -133,6 +133,7 @@ function drawOutput(context, { input, output, sure, others, more }) {
   const use = useOf(context);
   input.setAttribute("aria-label", NAMES[use]);
   output.setAttribute("aria-label", RESULTS[use]);
+  [input.lang, output.lang] = ["from", "to"].map(context.store.get);
   output.classList.remove("growing");
   more.hidden = !document.written;
   const { said, translation } = document;

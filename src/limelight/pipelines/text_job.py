@@ -182,12 +182,12 @@ class _Work:
         return plan.join([next(coming) if translations else None for translations in sentences])
 
     def beginning(self, sentences: Sequence[Translations]) -> str:
-        """The text as far as these sentences."""
+        """The text as far as these sentences. The white space after them depends on what follows."""
         if self._plan is None:
             return self.result.text
         texts = [translations[0].text if translations else None for translations in sentences]
         text = self._plan.join([*texts, *[UNFINISHED] * (self.size - len(texts))])[0]
-        return text.partition(UNFINISHED)[0]
+        return text.partition(UNFINISHED)[0].rstrip()
 
     def sentences(self, sentences: Sequence[Translations]) -> list[Translation]:
         """The translations of several sentences, with their spans in place of the placeholders; none of one."""

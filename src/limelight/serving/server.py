@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import signal
 import socket
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ from limelight.serving.stored import Glossaries, Memories
 
 MAX_HEAD = 20 * 1000
 """Maximum bytes of the address and the headers of a request, complete or not."""
+UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
+"""The offer of another protocol, as of HTTP/2 by Java's client. With it the parser does not read the body."""
 KEEP_ALIVE_SECONDS = 15
 CLOSING_SECONDS = 2
 """Time of the connections to end when all is answered."""
@@ -54,6 +57,8 @@ class TimedProtocol(HttpToolsProtocol):
         """A request has begun, or goes on."""
         if self._head is not None:
             self._head += len(data)
+            head, *rest = data.partition(b"\r\n\r\n")
+            data = b"".join([UPGRADE.sub(b"", head), *rest])
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
             self._wait(self.header_seconds)
         super().data_received(data)

@@ -35,7 +35,7 @@ CODES = re.compile(f"[{chr(FIRST_CODE)}-{chr(LAST_CODE)}]")
 
 Role = Literal["alone", "open", "close", "sequential", "break", "space"]
 """`open` and `close` for the tags of an element; `sequential` for a positional argument such as `%s`: several of them
-have to keep their order; `break` for the end of a line (`<br>`), `{{else}}` or `|`, which no sentence crosses; `space`
+have to keep their order; `break` for the end of a line (`<br>`) or `{{else}}`, which no sentence crosses; `space`
 for white space (`&nbsp;`), which separates words; `alone` for all others."""
 
 

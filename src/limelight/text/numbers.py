@@ -59,7 +59,7 @@ _UNIT = (
     r"(?:[kcmµ]?[gml]|[kMG]?[WVB]|[kMG]?Hz|kWh|km/h|[A-Z]{3})[²³]?(?![\w/]))"
 )
 _CODE = (
-    rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|\d+[{LETTERS}]+\d\w*)"  # A4, v1.2, COVID-19, 4x4
+    rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|(?!\d\d?h\d\d\b)\d+[{LETTERS}]+\d\w*)"  # A4, 4x4
     rf"|(?<=ersion[ \u00a0])\d+(?:\.\d+)+"
     r"|(?<![\w.])(?!\d{1,3}(?>(?:\.\d{3})+)(?![.\d]*\d))\d+(?:[.:-]\d+){2,}(?!\w)"  # 1.2.3, 192.168.0.1, 555-123-4567
     r"|(?<!\w)\+\d[\d ./()-]{7,}\d|(?<!\w)\d{4}(?: \d{4}){2,}"  # telephone numbers, payment cards

@@ -57,7 +57,8 @@ def extend_tokenizers(
         tokenizers: sentencepiece tokenizers with one vocabulary. Each side of an imported model may have a
             sentencepiece model of its own; these get no merges.
         tags: reserved tokens that are inserted as ids. A new one stands for all tags of languages at first.
-        characters: single normalized characters; those that the vocabulary has already are ignored.
+        characters: single normalized characters; those that the vocabulary has already, or that a model's rules
+            remove, are ignored.
         texts: of both sides, read once.
         merges: maximum number of merges; each occurs at least `MIN_COUNT` times in `texts`.
 
@@ -68,7 +69,8 @@ def extend_tokenizers(
     lacking = [tag for tag in dict.fromkeys(tags) if tag not in sides[-1].reserved]
     old = [_like_tags(sides[-1]) for _ in lacking]
     known = set(sides[-1].pieces(range(old_size)))
-    single = {character: _bytes_of(sides[-1], character) for character in characters if character not in known}
+    # Without those that the rules of a model remove, such as zero-width ones.
+    single = {each: ids for each in characters if each not in known and (ids := _bytes_of(sides[-1], each))}
     old += single.values()
     sides = [_ranked(_with_tags(side, lacking), [*single]) for side in sides]
     learned = dict[str, Parts]()

@@ -127,7 +127,7 @@ def interrupted(job: Job) -> None:
 
 
 @pytest.mark.parametrize("done", [False, True])
-def test_other_text_or_settings_are_refused(done: bool, text: Path, tmp_path: Path) -> None:
+def test_other_text_or_settings_are_refused(done: bool, text: Path) -> None:
     job = job_of(text, "out.tsv")
     made(job) if done else interrupted(job)
     said = "made with other settings"

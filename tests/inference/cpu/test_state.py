@@ -10,8 +10,6 @@ from limelight.models.interface import Seq2Seq
 from tests.models.followed import begun, random_sources
 from tests.models.helpers import make_model, transformer
 
-TOLERANCE = 1e-5
-
 
 def prepared(model: Seq2Seq) -> Seq2Seq:
     return prepare(model, "fp32")

@@ -1,4 +1,4 @@
-"""Runs on plain text: what they learn, that they go on bit for bit, and what a validation measures."""
+"""Runs on plain text: what they learn, and what a validation measures."""
 
 import math
 from pathlib import Path
@@ -11,19 +11,8 @@ from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.preparation.plain_text import prepare_text
 from limelight.training.tasks.language import LanguageModeling
-from tests.training.helpers import go, last_weights, log_of, trace_of
+from tests.training.helpers import go, log_of
 from tests.training.texts import ATTENTIVE, text_run
-
-Whole = tuple[RunConfig, Path]
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
-    """A run that was never interrupted."""
-    folder = tmp_path_factory.mktemp("whole")
-    config = text_run(folder / "text")
-    go(config, folder / "run")
-    return config, folder / "run"
 
 
 def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModeling, Seq2Seq]:
@@ -31,17 +20,6 @@ def task_of(config: RunConfig, folder: Path) -> tuple[LanguageModeling, Seq2Seq]
     model = build_model(config.model, prepared.tokenizers)
     assert isinstance(model, Seq2Seq)
     return LanguageModeling(config, prepared, model), model
-
-
-@pytest.mark.parametrize("stops", [[2, 2, 11], pytest.param([1, 3, 4], marks=pytest.mark.slow)])
-def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_path: Path) -> None:
-    config, run = whole
-    for stop in stops:
-        go(config, tmp_path / "run", max_steps=stop)
-    go(config, tmp_path / "run")
-    assert {line["epoch"] for line in log_of(run)} > {0}
-    assert trace_of(tmp_path / "run") == trace_of(run)
-    assert last_weights(tmp_path / "run") == last_weights(run)
 
 
 def test_the_loss_is_that_of_each_piece_after_those_before_it(tmp_path: Path, seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Runs of encoders alone: what they learn, that they go on bit for bit, and what becomes of an encoder."""
+"""Runs of encoders and on text go on bit for bit; what encoders learn, and what becomes of them."""
 
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from limelight.storage.model import load_model
 from limelight.training.examine import examine_run
 from tests.training.helpers import go, last_weights, log_of, trace_of
 from tests.training.readers import READING, label_run, masked_run
+from tests.training.texts import text_run
 
-RUNS = {"masked": masked_run, "labels": label_run}
+RUNS = {"masked": masked_run, "labels": label_run, "text": text_run}
 Whole = tuple[RunConfig, Path]
 
 
@@ -31,6 +32,7 @@ def test_stopping_at_a_bound_and_going_on(stops: list[int], whole: Whole, tmp_pa
     for stop in stops:
         go(config, tmp_path / "run", max_steps=stop)
     go(config, tmp_path / "run")
+    assert {line["epoch"] for line in log_of(run)} > {0}
     assert trace_of(tmp_path / "run") == trace_of(run)
     assert last_weights(tmp_path / "run") == last_weights(run)
 

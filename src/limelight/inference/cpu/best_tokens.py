@@ -79,8 +79,7 @@ def find_best(features: Numbers, linear: Weights, before: Numbers, firsts: Integ
     bounds, places = np.empty(rank, dtype=np.float32), np.empty(rank, dtype=np.int64)
     for sentence in range(len(sums)):
         first, chosen, count = firsts[sentence], 0, 0
-        for number in range(rank):
-            sums[sentence, number], gained[sentence, number], indices[sentence, number] = -np.inf, -np.inf, 0
+        sums[sentence], gained[sentence], indices[sentence] = -np.inf, -np.inf, 0
         for row in range(first, firsts[sentence + 1]):
             for tile in range(tiles):
                 bound = (largest[row, tile] - totals[row]) + before[row]
