@@ -97,6 +97,15 @@ def test_everything_is_on_the_disk_before_the_folder_has_its_name(
     assert after == [str(tmp_path)]
 
 
+def test_windows_syncs_what_is_open_for_writing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, seen, opened = tmp_path / "a", [], os.open
+    path.touch()
+    monkeypatch.setattr(os, "open", lambda path, flags: (seen.append(flags), opened(path, flags))[1])
+    monkeypatch.setattr(os, "name", "nt")
+    files.sync(path)
+    assert seen == [os.O_RDWR]
+
+
 @pytest.mark.parametrize("fails_at", ["fill", 1, 2])
 def test_a_folder_that_cannot_be_finished_leaves_the_former_one(
     fails_at: str | int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -183,7 +183,7 @@ def sync(path: Path) -> None:
     """Sync a file to disk, or the entries of a folder, which makes a rename durable; on Windows only files."""
     if os.name == "nt" and path.is_dir():
         return
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)  # Windows refuses a read-only one
     try:
         os.fsync(handle)
     finally:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from random import Random
+from unicodedata import normalize
 
 import pytest
 
@@ -60,7 +61,8 @@ def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> No
             text = documents(25, seed=number)[side]
             folder = tmp_path / language / "part"
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / f"page{number}.{language}.txt").write_text("\n\n".join(text), encoding="utf-8")
+            name = normalize(("NFC", "NFD")[side], f"page-é{number}.{language}.txt")
+            (folder / name).write_text("\n\n".join(text), encoding="utf-8")
     (tmp_path / "en" / "alone.txt").write_text("One more.", encoding="utf-8")
     ended = limelight("pair", tmp_path / "en", tmp_path / "de", "-o", tmp_path / "pairs.jsonl")
     assert ended.code == 0, ended.err
@@ -68,7 +70,7 @@ def test_folders_are_matched_by_name(limelight: Limelight, tmp_path: Path) -> No
     known = {pair for number in range(3) for pair in zip(*documents(25, seed=number), strict=True)}
     assert sum((row["source"], row["target"]) in known for row in rows) >= 70
     assert all(0.5 <= row["confidence"] <= 1 for row in rows)
-    assert rows[0]["source-place"].endswith("page0.en.txt:1")
+    assert rows[0]["source-place"].endswith("page-é0.en.txt:1")
     assert "alone.txt: no document has this name on the other side" in ended.err
 
 

@@ -1,5 +1,6 @@
 """`limelight serve` and `limelight keys`: what is refused before anything is loaded, and real processes."""
 
+import io
 import json
 import os
 import signal
@@ -43,7 +44,9 @@ def test_loopback() -> None:
     assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.2", "example.org", "")))
 
 
-def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) -> None:
+def test_keys_are_made_listed_and_revoked(
+    limelight: Limelight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = ["--keys", str(tmp_path / "keys.json")]
     made = limelight("keys", "add", "alice", *file, "--characters-per-minute", "100")
     assert made.code == 0
@@ -57,6 +60,9 @@ def test_keys_are_made_listed_and_revoked(limelight: Limelight, tmp_path: Path) 
     rate = ["--characters-per-minute", "1"]
     for words in (["add"], ["list", "x"], ["lend", "x"], ["revoke", "x"], ["list", *rate], ["list", "--keys", "gone"]):
         assert limelight("keys", *file, *words).code == 2
+    limelight("keys", "add", "Łukasz", *file)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="cp1252"))
+    assert run(["keys", "list", *file]) == 0
 
 
 def test_engines_inherit_the_bound_of_spinning(limelight: Limelight, monkeypatch: pytest.MonkeyPatch) -> None:

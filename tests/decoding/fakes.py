@@ -7,11 +7,11 @@ from itertools import product
 import torch
 from torch import Tensor
 
-from limelight.models.interface import Memory, Seq2Seq, State, put_rows
+from limelight.models.interface import Seq2Seq, State, put_rows
 from limelight.tokens import Tokenizers
 
 
-class Rows(Memory, State):
+class Rows(State):
     """A row's kind (the first id of its source) and, of each hypothesis, a number that stands for all it has read."""
 
     def __init__(self, kinds: Tensor, history: Tensor) -> None:

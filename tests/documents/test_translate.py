@@ -8,6 +8,7 @@ import pytest
 
 from limelight.documents import translate as module
 from limelight.documents.translate import Work, translate_document
+from limelight.errors import UserError
 from limelight.formats.unit import Options
 from limelight.pipelines.job import Text
 from limelight.pipelines.translation import Translation
@@ -52,6 +53,13 @@ def test_a_file_into_a_file(lines: Path) -> None:
     assert (report.files, report.units, report.suspects) == (1, 35, [])
     assert told[-1] == (str(lines), 35, 35)
     assert {path.name for path in lines.parent.iterdir()} == {"a.txt", "b.txt"}
+
+
+def test_the_input_under_another_name_is_refused(lines: Path) -> None:
+    other = lines.with_name("A.TXT")
+    other.hardlink_to(lines)
+    with pytest.raises(UserError, match="is the input"):
+        translate_document(lines, other, work(Capitals()))
 
 
 def test_what_is_said_several_times_is_translated_once(lines: Path) -> None:

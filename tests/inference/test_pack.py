@@ -32,7 +32,7 @@ class NormedQueries(MultiHeadAttention):
 
 
 def gated(model: Transformer) -> None:
-    for layer in (*model.encoder.each(), *model.decoder.each()):
+    for layer in (*model.encoder.layers, *model.decoder.layers):
         layer.feed_forward = Gated(11, 13)
 
 
@@ -48,7 +48,7 @@ class ScaledLayer(Layer):
 
 
 def scaled_layers(model: Transformer) -> None:
-    for layer in model.decoder.each():
+    for layer in model.decoder.layers:
         layer.__class__ = ScaledLayer
 
 

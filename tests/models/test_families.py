@@ -19,7 +19,7 @@ from limelight.errors import UserError
 from limelight.layers.embedding import TokenEmbedding
 from limelight.models import families
 from limelight.models.families import FAMILIES, TRANSLATE, Family, Use, family_of, use_of
-from limelight.models.interface import Memory, Seq2Seq, State
+from limelight.models.interface import Seq2Seq, State
 from limelight.pipelines.translator import Translator
 from limelight.registry import resolve
 from limelight.storage.model import StoredModel, load_model
@@ -79,7 +79,7 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[ModelSection]]:
 
 
 @dataclass
-class Mean(Memory, State):
+class Mean(State):
     """The mean of each source; nothing is carried along."""
 
     mean: Tensor

@@ -11,12 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
-import typer
-
 from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option, refuse
 from limelight.cli.models import find_models
 from limelight.cli.outcome import command, note
+from limelight.cli.output import show
 from limelight.errors import UserError, shown
 from limelight.memory import rare_collections
 from limelight.serving.limits import Limits
@@ -96,7 +95,7 @@ def serve(
     except ImportError as error:
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     if sys.stdout is not None and sys.stdout.isatty() and port:  # standard error is the log, each line JSON
-        typer.echo(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
+        show(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
     memory_file = str(memory or "")
     loadings = {
         name: Loading(folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name)
@@ -203,11 +202,11 @@ def keys(
         refuse({"--characters-per-minute": per_minute}, "this is for `add`: revoke the key, and make another one")
     if action == "add":
         secret = add_key(file, name, per_minute)
-        typer.echo(secret)
+        show(secret)
         note(f"the key of {name}; it is shown this once. A running service reads the file again within seconds")
     elif action == "revoke":
         revoke_key(file, name)
         note(f"{name} is revoked. A running service reads the file again within seconds")
     for key in read_keys(file, required=True) if action == "list" else ():
         limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
-        typer.echo(f"{key.name}  {key.created}{limit}")
+        show(f"{key.name}  {key.created}{limit}")

@@ -21,7 +21,7 @@ from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
 from limelight.decoding.top import normalized
 from limelight.errors import UserError
-from limelight.models.interface import Memory, Path, Query, Seq2Seq, State, device_of, longest_sequence
+from limelight.models.interface import Path, Query, Seq2Seq, State, device_of, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
 
 FREE_SHARE = 4
@@ -167,7 +167,7 @@ def take_step(
     return state, decided.tolist()
 
 
-def search_from(model: Seq2Seq, memory: Memory, search: Search) -> None:
+def search_from(model: Seq2Seq, memory: object, search: Search) -> None:
     """Take all steps of a search whose requests have this memory. Raises `NotANumberError`."""
     device = device_of(model)
     state, output = model.start(memory, search.width), Output(model.project)

@@ -24,8 +24,8 @@ begins with `n_best` hypotheses; in (2) each has one continuation, which is draw
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -50,8 +50,7 @@ Continuations = tuple[Numbers, Integers, Integers]
 column of the token. A log-probability of -inf marks that there are fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A request, and what belongs to it alone."""
 
     request: Request

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from limelight.models.interface import Seq2Seq
 from limelight.shapes import Float, Int
 
 PROJECTED = 2048
@@ -31,17 +30,6 @@ def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows voc
     """
     full = in_full(logits)
     return torch.log_softmax(full, dim=-1, out=full if full.device.type == "cpu" else None)
-
-
-def log_probabilities(
-    model: Seq2Seq, features: Float[Tensor, "pieces features"], ids: Int[Tensor, " pieces"]
-) -> Float[Tensor, " pieces"]:
-    """Log-softmax of the projected features at the given ids, computed in slices of positions."""
-    chosen = []
-    for some, wanted in zip(features.split(PROJECTED), ids.split(PROJECTED), strict=True):
-        scores = in_full(model.project(some)).log_softmax(dim=-1)
-        chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
-    return torch.cat(chosen)
 
 
 def top_logits_with_ties(logits: Float[Tensor, "*rows vocab"], count: int) -> Top:

@@ -72,7 +72,7 @@ def translate_document(path: Path, output: Path, work: Work) -> Report:
 def _check_output(path: Path, output: Path) -> None:
     if output.exists() and not output.is_file():
         raise UserError(f"{output}: is not a file; give -o the name of a file")
-    if output.exists() and output.resolve() == path.resolve():
+    if output.exists() and path.exists() and output.samefile(path):  # also where case is ignored
         raise UserError(f"{output}: is the input; give -o another name")
     if not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}")

@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from limelight.batching.batch import Batch, cut_batches
-from limelight.decoding.top import log_probabilities
+from limelight.decoding.top import PROJECTED, in_full
 from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
 BATCH_TOKENS = 1500
@@ -40,9 +41,14 @@ def batches_of(
 
 
 def token_log_probabilities(model: Seq2Seq, batch: Batch) -> Tensor:
-    """log p(y_t | x, y_<t) of the target tokens of all sentences of a batch, end to end, their ends included."""
-    valid = batch.target_valid
-    return log_probabilities(model, model(batch)[valid], batch.target_out[valid])
+    """log p(y_t | x, y_<t) of the target tokens of all sentences of a batch, end to end, their ends included;
+    computed in slices of positions."""
+    features, ids = (part[batch.target_valid].split(PROJECTED) for part in (model(batch), batch.target_out))
+    chosen = []
+    for some, wanted in zip(features, ids, strict=True):
+        scores = in_full(model.project(some)).log_softmax(dim=-1)
+        chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
+    return torch.cat(chosen)
 
 
 def pair_log_probabilities(model: Seq2Seq, corpus: Sequence[Rows]) -> list[npt.NDArray[np.float64]]:

@@ -132,7 +132,7 @@ def _modules(stacks: dict[str, Stack]) -> Iterator[tuple[str, nn.Module]]:
         for name in ("embedding", "positions", "norm"):
             if (module := getattr(stack, name)) is not None:
                 yield f"{side}.{name}", module
-        for depth, layer in enumerate(stack.each()):
+        for depth, layer in enumerate(stack.layers):
             for what, names in SUBLAYERS.items():
                 sublayer, function = (getattr(layer, name, None) for name in names)
                 if sublayer is not None and function is not None:

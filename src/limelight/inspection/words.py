@@ -44,14 +44,16 @@ def merge_rows_and_columns(
 
     `weights` (..., rows, columns) become (..., words of the rows, words of the columns); rows keep their sums.
     """
-    row_share, taken = (membership([[word - words[0]] for word in words]) for words in (row_words, column_words))
+    row_share, taken = (
+        membership([[word - words[0]] for word in words], len({*words})) for words in (row_words, column_words)
+    )
     row_share /= row_share.sum(axis=1, keepdims=True)
     return (row_share @ weights @ taken.T).astype(np.float32)
 
 
-def membership(words_of: Sequence[Sequence[int]], count: int | None = None) -> npt.NDArray[np.float64]:
-    """(words, tokens): 1 where a token has characters of a word; by default up to the last word of the last token."""
-    members = np.zeros(((words_of[-1][-1] + 1 if words_of else 0) if count is None else count, len(words_of)))
+def membership(words_of: Sequence[Sequence[int]], count: int) -> npt.NDArray[np.float64]:
+    """(words, tokens): 1 where a token has characters of one of the `count` words."""
+    members = np.zeros((count, len(words_of)))
     for token, words in enumerate(words_of):
         members[list(words), token] = 1
     return members

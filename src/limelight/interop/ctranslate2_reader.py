@@ -9,7 +9,6 @@ config.json  shared_vocabulary.* | source_vocabulary.* target_vocabulary.*  with
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +136,7 @@ def read_argos(folder: Path) -> Imported:
     refuse(reasons, f"{folder / METADATA}: this package cannot be imported")
     imported = read_ctranslate2(folder / "model", folder)
     directions = named_direction(values.get("from_code"), values.get("to_code"))
-    return replace(imported, what="an Argos package", directions=directions)
+    return imported._replace(what="an Argos package", directions=directions)
 
 
 def _configuration(folder: Path, settings: Mapping[str, float]) -> dict[str, Any]:

@@ -4,9 +4,8 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,8 +70,7 @@ def export_limelight(stored: StoredModel, folder: Path, *, quantization: str = "
         save_model(partial, stored.rows, stored.tokenizers, config, notes=stored.notes, card=card, weights=weights)
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(NamedTuple):
     """A model as a reader found it.
 
     Attributes:

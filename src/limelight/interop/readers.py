@@ -1,7 +1,6 @@
 """`limelight import`: the reader of each format, chosen by the content of files."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from limelight.config import Direction
@@ -52,6 +51,6 @@ def import_model(source: Path, out: Path, *, source_lang: str = "", target_lang:
     if source_lang and imported.language_tokens == "target":
         for name in (source_lang, target_lang):
             language_tag(name)  # refuses what is no name of a language
-        imported = replace(imported, directions=(Direction(source_lang, target_lang),))
+        imported = imported._replace(directions=(Direction(source_lang, target_lang),))
     write_imported(imported, out, source.resolve().name)
     return imported.directions

@@ -5,8 +5,7 @@ settings, model and builder, and a row here.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -27,8 +26,7 @@ from limelight.models.transformer.halves import Classifier, DecoderOnly, MaskedM
 from limelight.tokens import Tokenizers
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """What models that learned from one kind of text are used for. References are `module:name`, see `resolve`.
 
     Attributes:
@@ -46,8 +44,7 @@ class Use:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """One row of the registry.
 
     Attributes:

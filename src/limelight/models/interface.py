@@ -26,10 +26,6 @@ from limelight.tokens.tokenizer import END
 Integers = npt.NDArray[np.int64]
 
 
-class Memory:
-    """The encoder's output for a batch of sources."""
-
-
 Own = TypeVar("Own", bound="State")
 """The type of the state itself: states are only combined with states of the same type."""
 
@@ -152,7 +148,8 @@ class Path(NamedTuple):
     finished: bool
 
 
-MemoryT = TypeVar("MemoryT", bound=Memory)
+MemoryT = TypeVar("MemoryT")
+"""The encoder's output for a batch of sources, of any type."""
 StateT = TypeVar("StateT", bound=State)
 
 

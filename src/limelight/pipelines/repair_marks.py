@@ -9,7 +9,7 @@ around the words that attend more to the inside of the pair than to the outside.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, chain
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,6 @@ import numpy.typing as npt
 from limelight.config import Direction
 from limelight.decoding.ensemble import Ensemble
 from limelight.inspection.probe import attention_of
-from limelight.models.interface import Seq2Seq
 from limelight.pipelines.codec import Codec
 from limelight.pipelines.translation import Translation
 from limelight.text.marking import mark_numbers, placeholder
@@ -200,7 +199,7 @@ def _attended(
     source_ids, target_ids = encode_marked(tokenizers.source, text), encode_marked(tokenizers.target, target)
     if max(len(source_ids), len(target_ids)) > MAX_ATTENDED:
         return None
-    model = cast(Seq2Seq, codec.model.members[0]) if isinstance(codec.model, Ensemble) else codec.model
+    model = codec.model.members[0] if isinstance(codec.model, Ensemble) else codec.model
     if not (layers := attention_of(model, model.batch([source_ids], [target_ids])).layers("cross")):
         return None
     cross = layers[-1][0].float().mean(dim=0).cpu().numpy()[: len(target_ids), : len(source_ids)].copy()

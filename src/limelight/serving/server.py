@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import re
 import signal
 import socket
@@ -116,7 +117,8 @@ def listen(host: str, port: int) -> socket.socket:
     # asyncio turns Nagle's algorithm off only if the protocol is named. With it, every request after the first of a
     # connection waits 40 ms for a delayed acknowledgement.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name != "nt":  # there services could share a port
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
     except OSError as error:

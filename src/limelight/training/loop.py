@@ -71,7 +71,7 @@ def run_training(run: Run) -> str:
         raise
     run.progress.seconds = run.seconds()
     if not why_over(run):  # the remaining time was too short for another update
-        run.progress.seconds = last_second(training) or run.progress.seconds
+        run.progress.seconds = last_second(training)
     run.progress.finished = why_over(run)
     _save(run)
     return run.progress.finished
@@ -82,7 +82,7 @@ def why_over(run: Run) -> str:
     training, progress = run.config.training, run.progress
     if training.max_steps is not None and progress.step >= training.max_steps:
         return f"training.max_steps={training.max_steps} updates are done"
-    if training.max_minutes is not None and progress.seconds >= 60 * training.max_minutes:
+    if progress.seconds >= last_second(training):
         return f"training.max_minutes={training.max_minutes:g} minutes are over"
     patience = patience_of(training, run.epoch)
     if progress.without_gain >= patience:
@@ -93,10 +93,9 @@ def why_over(run: Run) -> str:
 def _is_over(run: Run, first: int) -> bool:
     """Whether a bound is reached, or another update and the last validation would exceed the minutes. At least one
     update is done since `first`."""
-    end = last_second(run.config.training)
-    if end is not None and run.progress.step > first:
+    if run.progress.step > first:
         needed = run.pace + _closing_seconds(run)
-        if run.progress.seconds + needed > end:
+        if run.progress.seconds + needed > last_second(run.config.training):
             return True
     return bool(why_over(run))
 
@@ -227,7 +226,7 @@ def _is_due(run: Run) -> bool:
     if progress.step == 0:  # update 0 of a run with new tags is not a candidate, however good it is
         return bool(run.config.begin_with) and run.task.validates and not has_new_tags(run.folder)
     end = last_second(training)
-    if end is not None and training.validate_every is None and run.task.validates:
+    if training.validate_every is None and run.task.validates:
         if progress.validation_seconds == 0.0 and progress.seconds >= 0.5 * end:
             return True
         if progress.seconds + 2 * _closing_seconds(run) >= end:

@@ -73,7 +73,7 @@ def test_cells_are_in_fp32_where_products_are_not(how: str, seed: int) -> None:
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 def test_a_decoder_has_no_self_attention_and_carries_a_vector_for_each_layer(positions: str, seed: int) -> None:
     model = make_model(transformer(decoder_autoreg="ssru", positions=positions)).eval()
-    assert all(isinstance(layer, SSRULayer) for layer in model.decoder.each())
+    assert all(isinstance(layer, SSRULayer) for layer in model.decoder.layers)
     assert (model.encoder.rotary is None) == (positions != "rotary")
     assert model.decoder.rotary is None, "there is nothing to rotate"
     names = ["encoder.0.self", "encoder.1.self", "decoder.0.cross", "decoder.1.cross"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from limelight.config import Direction
 from limelight.corpus.pairing.align import Document, Sentence, align
@@ -88,7 +89,8 @@ def _by_name(folder: Path) -> dict[str, list[Path]]:
         if path.is_file() and (is_document(path) or _is_language(path.suffix[1:])):
             name = path.relative_to(folder)
             stem = name.with_suffix("") if is_document(name) else name
-            words = [word for word in _WORD.split(stem.as_posix().lower()) if word and not _is_language(word)]
+            parts = _WORD.split(normalize("NFC", stem.as_posix().lower()))
+            words = [word for word in parts if word and not _is_language(word)]
             documents.setdefault(" ".join(words), []).append(path)
     return documents
 

@@ -121,7 +121,7 @@ def norm_at(stack: Norm, layer: int) -> Norm:
 def network_of(model: Transformer, precision: str) -> Network | None:
     """The weights of a Transformer in `fp32`, `bf16` or `int8`; None if it has other parts than `KNOWN`, or layers of
     different sizes."""
-    encoder, decoder = list(model.encoder.each()), list(model.decoder.each())
+    encoder, decoder = list(model.encoder.layers), list(model.decoder.layers)
     attentions = [part for part in model.modules() if isinstance(part, MultiHeadAttention)]
     is_known = all(type(part) in KNOWN for part in model.modules())
     is_plain = all(part.kv_heads == part.heads for part in attentions)

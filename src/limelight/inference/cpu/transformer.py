@@ -6,7 +6,6 @@ others, so that its translation and its scores are the same alone and in any bat
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,20 +19,14 @@ from limelight.inference.cpu.search import search_for
 from limelight.inference.cpu.state import FIRST_ROOM, CompiledState, empty_past
 from limelight.inference.cpu.weights import product
 from limelight.layers.embedding import LearnedPositions
-from limelight.models.interface import Active, Memory, Path, Query, Seq2Seq
+from limelight.models.interface import Active, Path, Query, Seq2Seq
 from limelight.models.transformer.model import Transformer
 from limelight.shapes import Bool, Float, Int
 
 
-@dataclass(frozen=True, slots=True)
-class Sources(Memory):
-    """Sources that are encoded when a state begins with them, directly into its slots."""
-
-    ids: list[Integers]
-
-
-class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
-    """A Transformer of which there is a `network`."""
+class CompiledTransformer(Seq2Seq[list[Integers], CompiledState]):
+    """A Transformer of which there is a `network`. Its memory is the sources: they are encoded when a state begins with
+    them, directly into its slots."""
 
     searches = True
 
@@ -47,14 +40,14 @@ class CompiledTransformer(Seq2Seq[Sources, CompiledState]):
         self.start_id = model.start_id
         self.source_padding, self.target_padding = model.source_padding, model.target_padding
 
-    def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> Sources:
-        return Sources([row[valid].numpy() for row, valid in zip(source, source_valid, strict=True)])
+    def encode(self, source: Int[Tensor, "batch source"], source_valid: Bool[Tensor, "batch source"]) -> list[Integers]:
+        return [row[valid].numpy() for row, valid in zip(source, source_valid, strict=True)]
 
-    def start(self, memory: Sources, width: int = 1) -> CompiledState:
-        longest = max(map(len, memory.ids))
+    def start(self, memory: list[Integers], width: int = 1) -> CompiledState:
+        longest = max(map(len, memory))
         network = self._for(longest)
-        past = empty_past(network, len(memory.ids), width, FIRST_ROOM, longest)
-        for slot, source in enumerate(memory.ids):
+        past = empty_past(network, len(memory), width, FIRST_ROOM, longest)
+        for slot, source in enumerate(memory):
             begin(network, source, slot, past)
         return CompiledState(past, network)
 

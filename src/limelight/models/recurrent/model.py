@@ -20,6 +20,7 @@ the end of the translation to the encoder.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -31,13 +32,12 @@ from limelight.batching.batch import Batch
 from limelight.layers.embedding import OutputProjection, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, SourceView
-from limelight.models.interface import Memory, Seq2Seq, State
+from limelight.models.interface import Seq2Seq, State
 from limelight.models.recurrent.cells import CellStack
 from limelight.shapes import Bool, Float, Int
 
 
-@dataclass(frozen=True, slots=True)
-class RecurrentMemory(Memory):
+class RecurrentMemory(NamedTuple):
     """The encoder's output for a batch of sources.
 
     Attributes:

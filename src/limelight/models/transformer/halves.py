@@ -7,8 +7,7 @@ names, so that one can be initialized from the other.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,13 +17,12 @@ from limelight.attention.attend import permit_keys
 from limelight.batching.batch import Batch
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Columns, Past
-from limelight.models.interface import Memory, Model
+from limelight.models.interface import Model
 from limelight.models.transformer.model import Stack, StackDecoder, TransformerState
 from limelight.shapes import Bool, Float, Int
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt(Memory):
+class Prompt(NamedTuple):
     """Keys and values of the source for each layer."""
 
     layers: tuple[Columns, ...]

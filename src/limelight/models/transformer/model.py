@@ -1,9 +1,9 @@
 """The Transformer (Vaswani et al. 2017): stack of layers, memory, state, and the complete model."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +14,13 @@ from limelight.batching.batch import Batch
 from limelight.layers.embedding import OutputProjection, RotaryPositions, TokenEmbedding
 from limelight.layers.feed_forward import Dropout
 from limelight.models.cache import Cells, Columns, Past, SourceView
-from limelight.models.interface import Memory, MemoryT, Seq2Seq, State
+from limelight.models.interface import MemoryT, Seq2Seq, State
 from limelight.models.transformer.layers import Layer, Reading
 from limelight.models.transformer.ssru import SSRULayer, cell_precision
 from limelight.shapes import Bool, Float, Int
 
 
-@dataclass(frozen=True, slots=True)
-class TransformerMemory(Memory):
+class TransformerMemory(NamedTuple):
     """The encoder's output, a vector for each source position."""
 
     features: Float[Tensor, "batch source model"]
@@ -59,7 +58,7 @@ class Stack(nn.Module):
         self.embedding, self.rotary = embedding, rotary
         self.positions: Any = positions
         self.dropout = Dropout(dropout)
-        self.layers = nn.ModuleList(layers)
+        self.layers = cast(Sequence[Layer], nn.ModuleList(layers))  # which does not know their type
         self.norm = norm
 
     def forward(
@@ -108,7 +107,7 @@ class Stack(nn.Module):
         self, memory: Float[Tensor, "batch source model"], may_attend: Bool[Tensor, "batch 1 1 source"]
     ) -> tuple[SourceView, ...]:
         """Keys and values of the memory for each layer. They do not depend on the target: compute them once."""
-        attentions = [layer.cross_attention for layer in self.each() if layer.cross_attention is not None]
+        attentions = [layer.cross_attention for layer in self.layers if layer.cross_attention is not None]
         # Padding has the last position, so that a score sees the length of the source.
         positions = may_attend[:, 0].cumsum(-1) - 1
         return tuple(
@@ -117,20 +116,16 @@ class Stack(nn.Module):
 
     def begin(self, ages: Int[Tensor, " batch"], width: int) -> Past | Cells:
         """The past before the first position, of `width` hypotheses for each sentence."""
-        if not isinstance(next(self.each(), None), SSRULayer):
+        if not isinstance(next(iter(self.layers), None), SSRULayer):
             return Past.begin(tuple(Columns() for _ in self.layers), ages, width)
         weight = self.embedding.weight
         cell = weight.new_zeros(len(ages), width, weight.shape[1], dtype=cell_precision(weight.dtype))
         return Cells(tuple([cell.clone()] for _ in self.layers))
 
-    def each(self) -> Iterator[Layer]:
-        """The layers; `nn.ModuleList` does not know their type."""
-        return iter(cast(Sequence[Layer], self.layers))
-
     def _through(self, hidden: Tensor, reading: Reading, sources: Sequence[SourceView], past: Sequence[Any]) -> Tensor:
         """All layers, one after the other."""
         nothing = (None,) * len(self.layers)
-        for layer, source, own in zip(self.each(), sources or nothing, past or nothing, strict=True):
+        for layer, source, own in zip(self.layers, sources or nothing, past or nothing, strict=True):
             hidden = layer(hidden, reading, source, own)
         return self.leave(hidden)
 

@@ -58,10 +58,8 @@ def share_risen(training: TrainingConfig, step: int, seconds: float) -> float:
     """
     shares = [step / max(1, training.warmup)]
     if is_fitted(training):
-        if training.max_steps is not None:
-            shares.append(step / (WARMUP_SHARE * training.max_steps))
-        if (end := last_second(training)) is not None:
-            shares.append(min(seconds / (WARMUP_SHARE * end), step / FEWEST_RISING))
+        shares.append(step / (WARMUP_SHARE * (training.max_steps or math.inf)))
+        shares.append(min(seconds / (WARMUP_SHARE * last_second(training)), step / FEWEST_RISING))
     return min(1.0, max(shares))
 
 
@@ -72,15 +70,14 @@ def share_done(training: TrainingConfig, step: int, seconds: float, reserve: flo
     beginning. With a bound in time, runs are not exactly reproducible; they do not make the same number of updates
     either.
     """
-    warmup, last, end = training.warmup, training.max_steps, last_second(training)
+    warmup, last, end = training.warmup, training.max_steps or math.inf, last_second(training)
     if is_fitted(training):
-        warmup = warmup if last is None else min(warmup, math.ceil(WARMUP_SHARE * last))
-        end = None if end is None else max(0.5 * end, end - reserve)
+        warmup = math.ceil(min(warmup, WARMUP_SHARE * last))
+        end = max(0.5 * end, end - reserve)
     elif training.decay_steps:
-        last, end = training.decay_steps, None
-    by_steps = max(0, step - warmup) / max(1, last - warmup) if last is not None else 0.0
-    by_clock = seconds / end if end is not None else 0.0
-    return min(1.0, max(by_steps, by_clock))
+        last, end = training.decay_steps, math.inf
+    by_steps = max(0, step - warmup) / max(1, last - warmup)
+    return min(1.0, max(by_steps, seconds / end))
 
 
 def is_fitted(training: TrainingConfig) -> bool:
@@ -88,9 +85,9 @@ def is_fitted(training: TrainingConfig) -> bool:
     return training.fit_to_budget and (training.max_steps is not None or training.max_minutes is not None)
 
 
-def last_second(training: TrainingConfig) -> float | None:
-    """The time limit of a run in seconds; None without one."""
-    return None if training.max_minutes is None else 60 * training.max_minutes
+def last_second(training: TrainingConfig) -> float:
+    """The time limit of a run in seconds; infinite without one."""
+    return 60 * (training.max_minutes or math.inf)
 
 
 def validation_interval(training: TrainingConfig, epoch: float) -> int:

@@ -9,8 +9,7 @@ not on the first batch: a resumed run computes with the same code.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -26,8 +25,7 @@ from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.loss import Learner, LossFunction
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateResult:
+class UpdateResult(NamedTuple):
     """The result of an update."""
 
     loss_sum: float
