@@ -41,9 +41,6 @@ NEVER_CALLED = {
     *("hf_hub_download", "snapshot_download", "from_pretrained", "urlopen", "urlretrieve"),
 }
 INTERNALS = {"__class__", "_parameters", "_modules", "_buffers"}
-READS_INTERNALS = {
-    "limelight.pipelines.codec"
-}  # reads a table of torch at each call: `getattr` takes seven times as long
 PROCESS_SETTINGS = {
     *("set_num_threads", "set_num_interop_threads", "setswitchinterval", "set_float32_matmul_precision"),
     *("set_default_dtype", "set_default_device", "manual_seed", "use_deterministic_algorithms", "hold_memory_for_work"),
@@ -174,7 +171,7 @@ def touches_internals(sources: Sources) -> list[str]:
     """A class that is reassigned, or torch's own tables of a module: another model is made of parts instead."""
     return [
         f"{name}:{node.lineno} touches {node.attr}"
-        for name in sources.keys() - READS_INTERNALS
+        for name in sources
         for node in nodes(sources[name])
         if isinstance(node, ast.Attribute) and node.attr in INTERNALS
     ]

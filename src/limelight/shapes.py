@@ -37,7 +37,6 @@ Public signatures give full shapes, with these names only:
 | columns    |        | keys and values in a state: `width` of them for each step         |
 | room       |        | keys and values for which a state has memory                      |
 | rank       |        | continuations in order, the best first                            |
-| pieces     |        | tokens of one sentence                                            |
 | kept       |        | sentences that are kept                                           |
 | fresh      |        | sentences that join                                               |
 | slots      |        | slots of sentences in a state                                     |

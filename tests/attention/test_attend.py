@@ -128,6 +128,16 @@ def test_the_kernel_is_taken_where_it_is_faster(
     torch.testing.assert_close(context, readable, rtol=3e-2, atol=3e-2)
 
 
+@pytest.mark.parametrize("query", [1, MAX_UNFUSED_QUERIES + 1])
+def test_a_mask_of_keys_alone_is_that_of_all_queries(query: int, seed: int) -> None:
+    queries, keys, _ = random_inputs(query=query)
+    may_attend = torch.rand(KEY) < 0.6
+    context, expected = (
+        attend(queries, keys, keys, may_attend=mask)[0] for mask in (may_attend, may_attend.expand(query, KEY))
+    )
+    torch.testing.assert_close(context, expected)
+
+
 @pytest.mark.parametrize("want_weights", [False, True])
 @pytest.mark.parametrize("query", [1, QUERY])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -1,6 +1,8 @@
 """What the browser's tests share: an untrained model with everything to show, and where things are on the page."""
 
+import csv
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -40,6 +42,19 @@ def until(page: Any, expression: str, argument: Any = None, *, seconds: float = 
     while not page.evaluate(expression, argument):
         assert time.monotonic() < last, f"after {seconds} s it does not hold: {expression}"
         page.wait_for_timeout(30)
+
+
+def downloaded(page: Any, name: str) -> bytes:
+    """What an entry of the menu saves."""
+    page.locator(".menu summary").click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name=name).click()
+    return Path(download.value.path()).read_bytes()
+
+
+def downloaded_rows(page: Any, name: str) -> list[list[str]]:
+    """The lines of a table that an entry of the menu saves."""
+    return list(csv.reader(downloaded(page, name).decode().splitlines()))
 
 
 def is_examined(view: str, theme: str, size: str) -> bool:

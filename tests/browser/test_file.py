@@ -1,9 +1,6 @@
 """The page as one file, without a server."""
 
-import csv
-import io
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +11,7 @@ from limelight.inspection.standalone import standalone_page
 from limelight.pipelines.explain import Question, explained_page
 from limelight.storage.tables import Role, Roles
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import is_examined, tokens, until, untrained
+from tests.browser.helpers import downloaded, downloaded_rows, is_examined, tokens, until, untrained
 from tests.inspection.fakes import random_map, softmax
 from tests.pipelines.test_explain import array
 
@@ -81,10 +78,7 @@ def test_numbers_are_those_of_the_map(open_page, address, seen):
             place = f"view=heads&kind={kind}&layer=1&head=2&words={int(unit == 'words')}"
             page.evaluate(f"location.hash = '{place}'")
             until(page, "() => document.querySelector('.opened').textContent.startsWith('layer 1, head 2')")
-            page.locator(".menu summary").click()
-            with page.expect_download() as download:
-                page.get_by_role("button", name="Weights as CSV").click()
-            rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
+            rows = downloaded_rows(page, "Weights as CSV")
             values = np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
             np.testing.assert_allclose(values, side.average(kind, layer=1, heads=2), atol=1e-4)
             np.testing.assert_allclose(values.sum(axis=1), 1, atol=3e-4)
@@ -129,6 +123,8 @@ def test_steps_show_candidates_and_the_look_up(open_page, explained):
     page.wait_for_selector(".numbers tbody tr")
     shares = [float(text) for text in page.locator(".numbers .share .value").all_inner_texts()]
     assert sum(shares) == pytest.approx(1, abs=0.05)
+    rows = downloaded_rows(page, "This view as CSV")[-len(shares) :]
+    assert [float(row[4]) for row in rows] == shares, "below their heading, softmax"
     page.get_by_role("slider", name="Step").focus()
     page.keyboard.press("ArrowRight")
     assert "step=2" in page.evaluate("location.hash")
@@ -195,10 +191,7 @@ def test_pictures_and_the_document_are_saved(open_page, address, seen):
         "Everything as JSON": b"{",
     }
     for name, start in starts.items():
-        page.locator(".menu summary").click()
-        with page.expect_download() as download:
-            page.get_by_role("button", name=name).click()
-        content = Path(download.value.path()).read_bytes()
+        content = downloaded(page, name)
         assert content.startswith(start), name
     document = json.loads(content)
     np.testing.assert_allclose(array(document["matrices"]["cross"]), seen.cross, atol=2e-5)
@@ -237,9 +230,12 @@ def test_what_heads_do_over_a_corpus_is_beside_what_they_do_here(open_page, seen
         each = [Role("spread", 1.0, 0.0)] * values.shape[1]
         roles.attentions.update({name.format(layer): each for layer in range(len(values))})
     document = page_document(seen, every_head=True, roles=roles)
+    document["kinds"][0]["descriptions"][0][0]["role"] = "next"
     (tmp_path / "corpus.html").write_text(standalone_page(document), encoding="utf-8")
     page = open_page((tmp_path / "corpus.html").as_uri())
     first = page.locator(".thumbnail").first
+    sizes = [each.bounding_box()["width"] for each in page.locator(".thumbnail canvas").all()]
+    assert min(sizes) > 0.9 * max(sizes), "of whatever role"
     assert first.locator(".says").all_inner_texts() == [kind["descriptions"][0][0]["text"], "same token 0.50"]
     assert first.get_attribute("aria-label").endswith("; same token 0.50 ± 0.10 over the corpus")
     assert "the mean over 150 sentences" in page.locator(".heads").inner_text()

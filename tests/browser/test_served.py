@@ -11,7 +11,7 @@ import torch
 from limelight.inspection import attention_map
 from limelight.pipelines.explain import Question, explain
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import ON_STAGE, TEXT, is_examined, rest, tokens, until, untrained
+from tests.browser.helpers import ON_STAGE, TEXT, downloaded, is_examined, rest, tokens, until, untrained
 from tests.models.helpers import heads_kept
 
 
@@ -77,10 +77,7 @@ def test_own_words_are_forced_and_back_undoes_it(visit):
 
 def test_a_file_opens_as_it_was_left_and_says_what_was_changed(visit, open_page, tmp_path):
     page = visit("view=influence&row=1&kind=cross&layer=1&head=2&off=decoder.0.cross:1")
-    page.locator(".menu summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Everything as a page").click()
-    download.value.save_as(tmp_path / "limelight.html")
+    (tmp_path / "limelight.html").write_bytes(downloaded(page, "Everything as a page"))
     file = open_page((tmp_path / "limelight.html").as_uri())
     assert file.locator("#tab-influence").get_attribute("aria-selected") == "true"
     assert "layer 1, head 2" in file.locator(".stage-title").inner_text()

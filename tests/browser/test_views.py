@@ -1,7 +1,5 @@
 """Training, models side by side, text that streams, text that is written on and filled in."""
 
-import csv
-import io
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from limelight.pipelines.explain import Question, explain
 from limelight.serving.links import Loading
 from limelight.storage.layout import find_snapshots
 from tests.browser.conftest import SIZES
-from tests.browser.helpers import is_examined, rest, until
+from tests.browser.helpers import downloaded, downloaded_rows, is_examined, rest, until
 from tests.serving.helpers import Running, running
 from tests.training.helpers import go, tiny_run
 from tests.training.readers import masked_run
@@ -66,18 +64,11 @@ def pairs(fragment: str = "", model: str = "multi-head") -> str:
 
 
 def saved_weights(page: Any) -> np.ndarray:
-    page.locator(".menu summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Weights as CSV").click()
-    rows = list(csv.reader(io.StringIO(Path(download.value.path()).read_text(encoding="utf-8"))))
-    return np.array([[float(cell) for cell in row[1:]] for row in rows[1:]])
+    return np.array([[float(cell) for cell in row[1:]] for row in downloaded_rows(page, "Weights as CSV")[1:]])
 
 
 def saved_page(page: Any, path: Path) -> str:
-    page.locator(".menu summary").click()
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Everything as a page").click()
-    path.write_bytes(Path(download.value.path()).read_bytes())
+    path.write_bytes(downloaded(page, "Everything as a page"))
     return path.as_uri()
 
 

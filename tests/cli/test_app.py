@@ -102,5 +102,5 @@ def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) ->
     def leave(*_: object, **__: object) -> None:
         raise SystemExit(1)
 
-    monkeypatch.setattr("limelight.cli.app.parser", lambda: leave)
+    monkeypatch.setattr("typer.main.get_command", lambda _: leave)
     assert run(["--help"]) == 0

@@ -58,6 +58,19 @@ def test_words_that_differ_in_vowel_signs_alone_are_different_words(limelight: L
     assert "2 of 3 pairs kept" in ended.err
 
 
+@pytest.mark.parametrize(
+    ("language", "own"), [("sat", "ᱚᱲᱟᱜ {} ᱢᱟᱨᱮ᱾"), ("ru", "Дом {} старый."), ("ja", "家 {} です。")]
+)
+def test_lines_that_are_not_translated_are_removed(
+    language: str, own: str, limelight: Limelight, tmp_path: Path
+) -> None:
+    pairs = [(f"The house {number} is old.", own.format(number)) for number in range(30)]
+    text = write(tmp_path / "a.tsv", [*pairs, ("He was late.", "HE WAS LATE (to do)"), ("It is 7 8 9.", "7 8 9")])
+    ended = limelight("clean", text, "--source", "en", "--target", language, "-o", tmp_path / "b.tsv")
+    assert "31 of 32 pairs kept" in ended.err
+    assert [row[2] for row in rows_of(tmp_path / "b-left-out.tsv")] == ["a side is in another language"]
+
+
 def test_two_files_become_two_files(limelight: Limelight, tmp_path: Path) -> None:
     for side, name in enumerate(("text.en", "text.de")):
         lines = [pair[side] for pair in (*GOOD, *FAULTY.values())]

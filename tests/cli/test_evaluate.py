@@ -33,6 +33,10 @@ def test_json_says_how_good_and_where_it_comes_from(
         kept.read_text(encoding="utf-8")
         == limelight("translate", "--model", trained, "--beam", 1, "--lines", tmp_path / "in.txt").out
     )
+    test = tmp_path / "two.jsonl"
+    test.write_text(json.dumps({"source": "a dog\na cat", "target": "kano"}), encoding="utf-8")
+    assert limelight("evaluate", "--model", trained, "--test", test, "--beam", 1, "-o", kept).code == 0
+    assert kept.read_text(encoding="utf-8").count("\n") == 1
 
 
 # ---- text

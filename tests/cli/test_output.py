@@ -4,10 +4,11 @@ import io
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from limelight.cli.output import can_show, file_or_text, lines_to, show
+from limelight.cli.output import can_show, file_or_text, lines_to, report, show
 from limelight.errors import RunError, UserError
 
 
@@ -94,6 +95,8 @@ def test_what_is_shown_to_people_is_never_in_the_way(monkeypatch: pytest.MonkeyP
     assert not can_show("░")
     show("Straße")
     assert ascii_only.buffer.getvalue() == b"Stra?e\n"
+    report(SimpleNamespace(to_json=lambda: "Straße"), as_json=True)
+    assert ascii_only.buffer.getvalue().decode() == "Stra?e\nStraße\n"
     monkeypatch.setattr(sys, "stdout", stream("utf-8"))
     assert can_show("░")
 

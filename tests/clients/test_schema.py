@@ -6,7 +6,7 @@ from collections import Counter
 import hypothesis
 import pytest
 
-from limelight.serving.openapi import APIS, openapi_document
+from limelight.serving.openapi import openapi_document
 from tests.serving.helpers import Running, carrying, running
 
 schemathesis = pytest.importorskip("schemathesis")
@@ -26,7 +26,7 @@ FORM = "application/x-www-form-urlencoded"
 def tried(service: Running) -> tuple[Counter[str], list[str]]:
     """How many requests there were of each media type, and those that got what nobody should get."""
     number, bad = Counter[str](), []
-    schema = schemathesis.openapi.from_dict(openapi_document(APIS))
+    schema = schemathesis.openapi.from_dict(openapi_document())
 
     def ask(case: "schemathesis.Case") -> None:
         number[case.media_type or ""] += 1

@@ -54,6 +54,19 @@ def test_every_format_keeps_its_order_and_ids(tmp_path: Path) -> None:
     assert not list((tmp_path / "out").rglob("*.skipped.jsonl"))
 
 
+def test_a_task_has_fewer_lines_if_they_are_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given, sizes, ask = write_shards(tmp_path / "in", shards=1, lines=10), list[int](), Process.ask
+
+    def asked(self: Process, texts: list[str], first: int, timeout: float) -> object:
+        sizes.append(len(texts))
+        return ask(self, texts, first, timeout)
+
+    monkeypatch.setattr(Process, "ask", asked)
+    monkeypatch.setattr("limelight.corpus.translate.LONG", 4)
+    report = run(job_of(given, tmp_path / "out", workers=1))
+    assert (sizes, report.counts["written"]) == ([0, 4, 4, 2], 10)  # the first starts the worker
+
+
 def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     given = write_shards(tmp_path / "in")
     first = run(job_of(given, tmp_path / "out"))

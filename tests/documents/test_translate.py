@@ -56,7 +56,7 @@ def test_a_file_into_a_file(lines: Path) -> None:
 
 
 def test_the_input_under_another_name_is_refused(lines: Path) -> None:
-    other = lines.with_name("A.TXT")
+    other = lines.with_name("other.txt")
     other.hardlink_to(lines)
     with pytest.raises(UserError, match="is the input"):
         translate_document(lines, other, work(Capitals()))

@@ -94,6 +94,8 @@ def test_a_model_is_measured_from_text_to_text(seed: int) -> None:
     assert examples_of(translator, [Pair("a dog", "e\u0302\u0301" * 9)], Direction("source", "target")).good == [True]
     with pytest.raises(UserError, match="99 pairs: at least 100 are needed"):
         fit_examples({"a-b": Examples(*(each[:99] for each in examples))})
+    with pytest.raises(UserError, match="0 pairs: at least 100 are needed"):
+        fit_examples({})
 
 
 def test_a_direction_with_enough_pairs_has_weights_of_its_own() -> None:

@@ -36,7 +36,7 @@ def test_the_same_text_has_its_last_translation_and_its_place(tmp_path: Path) ->
 def test_a_changed_file_is_indexed_again_and_an_unchanged_one_is_not(tmp_path: Path) -> None:
     path, said = written(tmp_path / "m.tsv", PAIRS[:1]), list[str]()
     for _ in range(2):
-        open_memory(path, "en", "de", say=said.append).close()
+        open_memory(path, "en", "de", say=said.append)
     assert len(said) == 1
     written(path, PAIRS)
     assert open_memory(path, "en", "de", say=said.append).find(PAIRS[2][0]) is not None

@@ -64,9 +64,12 @@ def test_average_is_the_mean_over_the_chosen_layers_and_heads(seed, kind):
     attention = random_map(seed)
     weights = getattr(attention, kind).astype(np.float64)
     np.testing.assert_allclose(attention.average(kind), weights.mean(axis=(0, 1)), atol=1e-6)
-    np.testing.assert_allclose(attention.average(kind, layer=0), weights[0].mean(axis=0), atol=1e-6)
+    np.testing.assert_allclose(attention.average(kind, layer=np.int64(0)), weights[0].mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(attention.average(kind, heads=1), weights[:, 1].mean(axis=0), atol=1e-6)
-    np.testing.assert_allclose(attention.average(kind, layer=-1, heads=[0, 1]), weights[-1, :2].mean(axis=0), atol=1e-6)
+    for heads in ([0, 1], np.arange(2)):
+        mean = attention.average(kind, layer=-1, heads=heads)
+        np.testing.assert_allclose(mean, weights[-1, :2].mean(axis=0), atol=1e-6)
+        assert "layer 0, mean of heads 0, 1" in attention.title(kind, layer=np.int64(0), heads=heads)
     np.testing.assert_allclose(attention.average(kind).sum(axis=-1), 1, atol=1e-5)
 
 

@@ -11,7 +11,7 @@ from matplotlib.image import imread
 
 from limelight.errors import UserError
 from limelight.inspection import AttentionMap
-from limelight.inspection.heatmap import draw, picture_bytes
+from limelight.inspection.heatmap import _families, draw, picture_bytes
 from tests.inspection.fakes import random_map
 
 
@@ -81,6 +81,11 @@ def test_a_very_long_sentence_still_fits_in_a_picture():
 def test_any_piece_can_be_a_label_without_a_warning(piece, form):
     figure = draw(diagonal([piece, "a"], source_text=piece.replace("\ud800", "")))
     assert len(picture_bytes(figure, form)) > 1000
+
+
+def test_no_font_of_boxes_is_chosen():
+    assert _families(["two\nlines"]) == ["DejaVu Sans"]
+    assert not any("Last Resort" in name for name in _families(["\u1c5a\U0010fffd"]))
 
 
 def test_the_sentence_and_the_model_stand_in_the_title(seed):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
 from limelight.config import Corpus, DataConfig, ModelConfig, RecurrentConfig
@@ -77,6 +78,8 @@ def test_the_languages_come_back(stored: StoredModel, tmp_path: Path) -> None:
     data = DataConfig(train=(Corpus(files=("a.tsv",), source="en", target="de"),))
     named = replace(stored, config=stored.config.model_copy(update={"data": data}))
     export_huggingface(named, tmp_path / "marian")
+    header = next(yaml.safe_load_all((tmp_path / "marian" / "README.md").read_text()))
+    assert header == {"library_name": "transformers", "pipeline_tag": "translation", "language": ["de", "en"]}
     assert import_model(tmp_path / "marian", tmp_path / "back") == (("en", "de"),)
 
 

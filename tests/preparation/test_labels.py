@@ -50,9 +50,11 @@ def test_each_text_is_stored_with_the_number_of_its_label(tmp_path: Path) -> Non
 
 def test_what_is_asked_of_translations_is_not_asked_of_labels(tmp_path: Path) -> None:
     """A label is shorter than any text, and may be the text itself; white space around it is nothing."""
-    long = "a very long text " * 9
+    long = "長" * 160
     train = written(tmp_path / "train.tsv", f"{long}\tx\nx\t x\ny\ty\nsomething else\ty \n")
-    prepared, _ = prepare(with_files(label_run(tmp_path / "text"), train=train, valid=train), tmp_path / "run")
+    config = with_files(label_run(tmp_path / "text"), train=train, valid=train)
+    data = config.data.model_copy(update={"max_characters": len(long)})
+    prepared, _ = prepare(config.model_copy(update={"data": data}), tmp_path / "run")
     assert prepared.labels == ("x", "y")
     assert len(prepared.stores[0]) == 4
 

@@ -2,6 +2,7 @@
 
 from limelight.config import (
     AugmentationConfig,
+    DataConfig,
     DecoderOnlyConfig,
     EncoderOnlyConfig,
     RecurrentConfig,
@@ -23,6 +24,8 @@ def test_the_model_and_how_it_is_used_are_the_parents() -> None:
         replays = {"replay": 1.0 if "pairs" in parent.model.learns_from else 0.0}
         assert found.data == RunConfig().data.model_copy(update=replays)
         assert found.begin_with == ""
+    by_line = RunConfig(model=DecoderOnlyConfig(), data=DataConfig(documents="line"))
+    assert finetune(by_line).data.documents == "line"
 
 
 def test_what_translation_relies_on_stays_trained() -> None:

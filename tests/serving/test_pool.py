@@ -8,12 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from limelight.config import Direction
 from limelight.serving import pool
-from limelight.serving.catalog import Model
+from limelight.serving.catalog import Model, Way
 from limelight.serving.limits import Limits
 from limelight.serving.links import LONG, Report, ReportCallback, Task
 from limelight.serving.pool import ROOM, Pool
 from limelight.serving.refusal import Refusal
+from limelight.serving.service import Client, Service
 
 PAGE = "x" * (LONG + 1)
 
@@ -326,6 +328,25 @@ def test_a_reload_changes_engines_without_a_gap() -> None:
         assert await reloading is True
         assert bench.links[0].closed
         again.cancel()
+
+    in_loop(main)
+
+
+def test_a_model_may_be_loaded_again_while_another_detects_a_language() -> None:
+    async def main() -> None:
+        benches = [await Bench().loaded(), await Bench().loaded()]
+        models = [Model("m", bench.pool) for bench in benches]
+        ways = [Way(models[0], Direction("en", "de")), Way(models[1], Direction("fr", "de"))]
+        work = asyncio.ensure_future(object.__new__(Service)._detected(Client("me"), ways, ["a"]))
+        await run_pending()
+        reloading = asyncio.ensure_future(models[1].reload(benches[1].new_pool()))
+        await run_pending()
+        benches[1].links[1].heard(Report(0, "loaded", {}))
+        assert await reloading is True
+        for link, code in ((benches[0].links[0], "en"), (benches[1].links[1], "fr")):
+            link.heard(Report(1, "done", [{code: 0.5}]))
+            await run_pending()
+        assert await work == [{"en": 0.5, "fr": 0.5}]
 
     in_loop(main)
 

@@ -8,6 +8,7 @@ import pytest
 
 from limelight.config.run import AugmentationConfig
 from limelight.text.augmentation import ALIGNED, AUGMENTATIONS, Augmented, Languages, augment, names
+from limelight.text.languages import script_of
 from limelight.text.marked_pairs import Alignment, Link, WordForms
 from limelight.text.marking import (
     ANNOTATION,
@@ -22,7 +23,7 @@ from limelight.text.marking import (
 from limelight.text.numbers import NOTATIONS, find_numbers
 from limelight.text.pair import Sides
 
-EN_DE = Languages("en", "de")
+EN_DE, EN_FR = Languages("en", "de"), Languages("en", "fr")
 PAIR = Sides("Yesterday Tom bought 12 books.", "Gestern hat Tom 12 Bücher gekauft.")
 
 
@@ -49,7 +50,7 @@ def test_the_same_seed_gives_the_same_pairs_also_in_later_versions() -> None:
     found = augmented(rates, 1)
     assert augmented(rates, 1) == found != augmented(rates, 2)
     assert all(augmented({name: 1.0}, 1) != [Augmented(pair) for pair in PAIRS] for name in rates)
-    assert hashlib.sha256(repr([tuple(each.pair) for each in found]).encode()).hexdigest()[:16] == "206cee64505bd610"
+    assert hashlib.sha256(repr([tuple(each.pair) for each in found]).encode()).hexdigest()[:16] == "a929396e8017ede0"
 
 
 def test_a_rate_of_0_draws_nothing() -> None:
@@ -70,12 +71,19 @@ def test_joined_pairs_are_those_that_follow_and_speak_the_same_languages() -> No
 
 
 def test_a_name_of_a_list_becomes_another_of_that_list() -> None:
-    first, cities, seed = ["Tom", "Zoë", "Anne-Marie"], ["Köln", "Bad Ems"], 1
+    first, cities, seed = ["Tom", "Zoë", "Jean-Marie"], ["Köln", "Bad Ems"], 1
     seen = {names(PAIR, EN_DE, Random(seed + offset), lists=(first, cities)) for offset in range(200)}
     new = {pair.source.removeprefix("Yesterday ").removesuffix(" bought 12 books.") for pair in seen}
     assert set(first) < new  # and invented ones
     assert not new & set(cities)
     assert all(pair.target == PAIR.target.replace("Tom", name) for pair, name in ((p, p.source[10:-17]) for p in seen))
+
+
+def test_a_name_with_a_vowel_does_not_take_the_place_of_one_without() -> None:
+    pair = Sides("Ivan's and Paul's cats", "les chats d'Ivan et de Paul")
+    for seed in range(100):
+        target = names(pair, EN_FR, Random(seed), lists=[["Ivan", "Paul", "Élise", "Tom"]]).target
+        assert re.fullmatch("les chats d'[AEIOUÉ].* et de [^AEIOUÉ].*", target)
 
 
 def test_without_lists_names_are_invented_from_words_of_the_pair() -> None:
@@ -99,6 +107,12 @@ def test_an_aligned_word_is_written_in_capitals_on_both_sides() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["emphasis", "lowercase", "uppercase"])
+def test_case_changes_on_both_sides_or_on_none(name: str) -> None:
+    pair, links = Sides("고양이가 www.Ab.de", "The www.Ab.de"), Alignment([Link(0, 0)], WordForms())
+    assert augment([pair], [Languages("ko", "en")], {name: 1.0}, 1, lambda _: links) == [Augmented(pair)]
+
+
 def test_shared_numbers_become_placeholders_in_the_order_of_the_source() -> None:
     pair = Sides("In 1990 he had 12 dogs and 3 cats.", "1990 hatte er 3 Katzen und 12 Hunde.")
     [found] = augment([pair], [EN_DE], {"figures": 1.0}, 1, lambda _: ALIGNMENT)
@@ -118,19 +132,55 @@ def test_new_numbers_have_the_same_value_in_the_notation_of_each_language(name: 
         assert one.readings & other.readings, (one, other, languages)
 
 
+@pytest.mark.parametrize("languages", [("en", "sw"), ("ur", "de"), ("", "")])
+@pytest.mark.parametrize(("name", "text"), [("numbers", "a 7"), ("decimals", "a 7"), ("decimals", "a")])
+def test_both_sides_have_the_notation_that_is_known(name: str, text: str, languages: tuple[str, str]) -> None:
+    for seed in range(40):
+        found = changed(name, Sides(text, text), seed, Languages(*languages))
+        assert found.source == found.target
+
+
 @pytest.mark.parametrize("name", ["numbers", "decimals", "figures"])
 def test_a_number_within_another_one_or_a_word_stays(name: str) -> None:
     for seed in range(20):
-        source, target = changed(name, Sides("A4, 4.5 and 4 sheets", "A4, 4,5 und 4 Blatt"), seed)
-        assert source.startswith("A4, 4.5 and ")
-        assert not source.startswith("A4, 4.5 and 4 ")
-        assert target.startswith("A4, 4,5 und ")
+        source, target = changed(name, Sides("A4, {8} %7$s 1 4.5 and 4 sheets", "A4, {8} %7$s 1 4,5 und 4 Blatt"), seed)
+        assert source.startswith("A4, {8} %7$s 1 4.5 and ")
+        assert not source.startswith("A4, {8} %7$s 1 4.5 and 4 ")
+        assert target.startswith("A4, {8} %7$s 1 4,5 und ")
+
+
+def test_what_both_sides_have_is_not_mistyped() -> None:
+    found = {changed("typos", Sides("The {date} of Jones", "Das {date} von Jones"), seed).source for seed in range(50)}
+    assert all(source.endswith("{date} of Jones") for source in found)
+    assert len(found) > 3
+
+
+def test_text_in_the_target_language_has_the_notation_of_that_language() -> None:
+    pair = Sides("We have no oil.", "Wir haben kein Öl.")
+    rates = {"same": 1.0, "decimals": 1.0, "quotes": 1.0}
+    for seed in range(30):
+        [((source, target), _)] = augment([pair], [EN_DE], rates, seed, lambda _: ALIGNMENT)
+        assert source == target
+
+
+def test_quotation_marks_of_other_languages_are_straight() -> None:
+    found = {languages: {changed("quotes", Sides("a", "b"), seed, Languages(*languages)) for seed in range(20)}
+             for languages in (("en", "de-AT"), ("en", "ru"))}  # fmt: skip
+    assert found == {
+        ("en", "de-AT"): {Sides('"a"', '"b"'), Sides("“a”", "„b“")}, ("en", "ru"): {Sides('"a"', '"b"')}
+    }  # fmt: skip
 
 
 def test_the_same_string_is_inserted_on_both_sides() -> None:
     for seed in range(100):
         source, target = changed("inserts", PAIR, seed)
         assert source == target or source.replace(PAIR.source, "") == target.replace(PAIR.target, "")
+
+
+def test_no_word_in_a_script_of_the_pair_is_inserted() -> None:
+    found = "".join(changed("inserts", Sides("猫", "Кот"), seed).source.strip("猫") for seed in range(1000))
+    assert {"latin", "hangul", "greek"} < {*map(script_of, found)}
+    assert not {"han", "cyrillic"} & {*map(script_of, found)}
 
 
 def test_no_augmentation_empties_a_side_or_breaks_on_odd_text() -> None:
@@ -178,8 +228,8 @@ def test_private_use_characters_of_a_corpus_stay_text() -> None:
     alignment = Alignment([Link(0, 0), Link(1, 1)], WordForms())
     rates = {"placeholders": 1.0, "terms": 1.0, "formality": 1.0}
     assert augment([pair], [EN_DE], rates, 1, lambda _: alignment) == [Augmented(pair)]
-    own = Sides(f"A{placeholder(3)} b", "C du")
-    assert augment([own], [EN_DE], {"formality": 1.0}, 1, lambda _: alignment) == [Augmented(own)]
+    for own in (Sides(f"A{placeholder(3)} b", "C du"), Sides("A b", "C󰔀 du")):
+        assert augment([own], [EN_DE], {"formality": 1.0}, 1, lambda _: alignment) == [Augmented(own)]
     assert not Augmented(pair).is_marked
 
 

@@ -24,6 +24,7 @@ from limelight.text.checks import cut_loops, find_addresses, find_loop, in_capit
         ("hahahahahahahaha", "hahahahahahahaha", ()),
         ("No, no, no.", "Nein, nein, nein.", ()),
         ("a b a b c", "c d c d e", ()),
+        ("That is a thing.", "އެއީ އެއްޗެއް.", ()),
         ("", "", ()),
     ],
 )

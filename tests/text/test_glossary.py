@@ -175,6 +175,9 @@ def test_the_longest_term_of_a_long_text_is_found_also_in_another_form() -> None
 def test_terms_with_the_same_first_word_cost_little() -> None:
     glossary = Glossary([Term(f"the bank {number}", "Ufer") for number in range(20_000)], "en")
     assert len(glossary.find("the bank, the banks 7, the bank 8, " * 500)) == 1000  # minutes where each is compared
+    began = time.process_time()
+    assert not Glossary([Term("a " * 99 + "b", "c")], "de").find("a " * 5000)
+    assert time.process_time() - began < 5  # ten seconds in quadratic time
 
 
 def test_a_translation_is_cut_after_as_many_sentences_as_its_source_has() -> None:

@@ -56,7 +56,8 @@ def attend(
         values: their weighted sum is the context.
         score: any function `(queries, keys) -> (..., query, key)`.
         may_attend: broadcastable to `(..., query, key)`, True = may attend. A query that may attend to no key gets
-            zeros. A mask that is used many times can be given as a bias (`as_bias`), which takes the readable path.
+            zeros. A mask that is used many times can be given as a bias (`as_bias`), which takes the readable path
+            and excludes `causal`.
         causal: no query attends to later keys; the last query is at the position of the last key.
         factors: of the weights, after the softmax; they take the readable path.
         want_weights: take the readable path and return the weights. If False, weights are None, and the fused kernel is
@@ -129,8 +130,10 @@ def _fused(queries: Tensor, keys: Tensor, values: Tensor, *, may_attend: Tensor 
     """The fused kernel: memory grows linearly with length, as no weights are stored."""
     if causal and (may_attend is not None or queries.shape[-2] != keys.shape[-2]):
         may_attend, causal = _with_causal(may_attend, queries, keys), False
-    context = _kernel(queries, keys, values, attn_mask=may_attend, is_causal=causal)
-    return context if may_attend is None else context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
+    if may_attend is None:
+        return _kernel(queries, keys, values, is_causal=causal)
+    context = _kernel(queries, keys, values, attn_mask=torch.atleast_2d(may_attend))
+    return context.masked_fill(~may_attend.any(dim=-1, keepdim=True), 0.0)
 
 
 def _kernel(queries: Tensor, keys: Tensor, values: Tensor, **options: Any) -> Tensor:

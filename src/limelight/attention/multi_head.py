@@ -54,10 +54,8 @@ class MultiHeadAttention(nn.Module):
         self.value_proj = nn.Linear(d_model, self.kv_heads * self.value_size)
         self.out_proj = nn.Linear(heads * self.value_size, d_model)
         # Xavier initialization of the three input projections as one matrix, as in the paper's code.
-        for projection in (self.query_proj, self.key_proj, self.value_proj):
-            nn.init.xavier_uniform_(projection.weight, gain=2**-0.5)
-        nn.init.xavier_uniform_(self.out_proj.weight)
         for projection in (self.query_proj, self.key_proj, self.value_proj, self.out_proj):
+            nn.init.xavier_uniform_(projection.weight, gain=1.0 if projection is self.out_proj else 2**-0.5)
             nn.init.zeros_(projection.bias)
 
     def project_queries(

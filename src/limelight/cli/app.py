@@ -154,17 +154,11 @@ def limelight(
         use_plugins(plugin)
 
 
-@cache
-def parser() -> Any:
-    """The parser of all commands."""
-    return typer.main.get_command(app)
-
-
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     set_environment()  # before any command imports torch
     try:
-        code = parser()(arguments or HELP[-1:], prog_name="limelight", standalone_mode=False)
+        code = typer.main.get_command(app)(arguments or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:
         return say(error, 2)
     except UsageError as error:

@@ -16,7 +16,7 @@ from limelight.cli.evaluate import read_tests
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.options import SELECTION
 from limelight.cli.outcome import command, wrote
-from limelight.cli.output import can_show, lines_to, show, valid_text
+from limelight.cli.output import can_show, lines_to, report, show, valid_text
 from limelight.errors import UserError
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def heads(
     with Display(quiet=quiet) as display:
         count = partial(display.count, "head")
         study = study_heads(translator, groups, sentences=sentences, origin={"model": folders[0]}, show=count)
-    show(study.to_json() if as_json else study.table())
+    report(study, as_json=as_json)
     if keep:
         from limelight.files import writing
         from limelight.storage.layout import ROLES, find_model

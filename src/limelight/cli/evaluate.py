@@ -14,13 +14,13 @@ from limelight.cli.arguments import argument, option, refuse
 from limelight.cli.corpora import by_direction, corpora, files_in
 from limelight.cli.models import Machine, find_models, open_model, open_translator
 from limelight.cli.outcome import command, note
-from limelight.cli.output import is_path, lines_to, show, text_to
+from limelight.cli.output import is_path, lines_to, report, text_to
 from limelight.errors import UserError, counted
+from limelight.text.pair import Pair, one_line
 
 if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
     from limelight.evaluation.summary import Figures
-    from limelight.text.pair import Pair
 
 EVALUATE = """
   limelight evaluate --model runs/en-de --test test.en test.de
@@ -99,8 +99,8 @@ def evaluate(
             figures = evaluate_text(generator, test, by_line=by_line, origin=origin)
         if write is not None:
             for text in texts:
-                write(text)
-    show(figures.to_json() if as_json else figures.table())
+                write(one_line(text))
+    report(figures, as_json=as_json)
 
 
 def read_tests(
@@ -216,7 +216,7 @@ def compare(
         if pairs is None:
             pairs = read_test(corpora(test, source, target, "--test"))
         comparison = compared(pairs, (first, second), (texts[0], texts[1]), tokenize=tokenize)
-        show(comparison.to_json() if as_json else comparison.table())
+        report(comparison, as_json=as_json)
         if write is not None:
             write(comparison_page(comparison))
 

@@ -98,7 +98,7 @@ class Job:
         "Field of the text in JSONL and Parquet. Default: text, else source.", "NAME", panel=CORPORA
     )
     timeout: float | None = option(
-        "End a worker that takes longer for 1,000 lines. Default: 1800.",
+        "End a worker that takes longer for a part (at most 1,000 lines). Default: 1800.",
         "SECONDS",
         panel=CORPORA,
         min=1,

@@ -143,14 +143,13 @@ def made_with(
     return {"models": models, "precision": arithmetic, "limelight": __version__}
 
 
-def resolved_precision(folders: Sequence[str], device: str | None, requested: str | None) -> tuple[str, str]:
+def resolved_precision(folders: Sequence[str], device: str | None, named: str | None) -> tuple[str, str]:
     """The precision that models are searched in on this machine, and the same with the kind of its products."""
     from limelight.config import load_config
     from limelight.storage.layout import CONFIG, find_model
 
     models = [find_model(folder) for folder in folders]
     stored = load_config(models[0] / CONFIG).weights
-    named = requested and str(requested)
     if named in ("fp32", "bf16") or (named is None and stored == "fp32"):  # torch need not be imported
         return named or stored, named or stored
     from limelight.inference.prepare import arithmetic_of, search_precision

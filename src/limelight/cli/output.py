@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedIOBase
 from pathlib import Path
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 import typer
 
 from limelight.cli.outcome import silence
 from limelight.errors import RunError, UserError, shown
 from limelight.files import PARTIAL, cause, sync
+
+if TYPE_CHECKING:
+    from limelight.evaluation.summary import Figures
 
 
 def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, str | None]:
@@ -153,6 +156,14 @@ def text_to(path: Path | None, inputs: Iterable[str | Path] = ()) -> Iterator[Wr
 def show(text: str) -> None:
     """Print text for display; characters that the terminal cannot show become question marks."""
     _standard_output(errors="replace")(text + "\n")
+
+
+def report(figures: Figures, *, as_json: bool) -> None:
+    """Print figures as a table for display, or as JSON, which is in UTF-8 as all results are."""
+    if as_json:
+        _standard_output(encoding="utf-8")(figures.to_json() + "\n")
+    else:
+        show(figures.table())
 
 
 def can_show(characters: str) -> bool:

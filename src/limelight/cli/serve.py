@@ -149,7 +149,7 @@ def require_access(host: str, keys: Path | None, *, no_keys: bool) -> None:
     if keys is not None:
         from limelight.serving.keys import read_keys
 
-        read_keys(keys, required=True)  # before anything is loaded
+        read_keys(keys)  # before anything is loaded
     elif not no_keys and not is_loopback(host):
         raise UserError(
             f"--host {host} is reachable from other machines: give --keys FILE (see `limelight keys`), or --no-keys to "
@@ -207,6 +207,7 @@ def keys(
     elif action == "revoke":
         revoke_key(file, name)
         note(f"{name} is revoked. A running service reads the file again within seconds")
-    for key in read_keys(file, required=True) if action == "list" else ():
-        limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
-        show(f"{key.name}  {key.created}{limit}")
+    else:
+        for key in read_keys(file):
+            limit = "" if key.characters_per_minute is None else f"  {key.characters_per_minute} characters a minute"
+            show(f"{key.name}  {key.created}{limit}")

@@ -38,8 +38,8 @@ MAX_RATE = 1e-3
 
 
 def finetune(parent: RunConfig | None = None) -> RunConfig:
-    """The recipe for the kind of text that `parent` learns from, with its model, vocabulary and search settings,
-    and its rates of placeholders and terms: translation uses these only if the last run trained them.
+    """The recipe for the kind of text that `parent` learns from, with its model, vocabulary, unit of documents and
+    search settings, and its rates of placeholders and terms: translation uses these only if the last run trained them.
 
     Without a parent the model is the base of Vaswani et al. 2017, which fits few models: the command line always passes
     the one of `--from`.
@@ -51,7 +51,7 @@ def finetune(parent: RunConfig | None = None) -> RunConfig:
     return RunConfig(
         recipe="finetune",
         tokens=parent.tokens,
-        data=DataConfig(**own.get("data", {})),
+        data=DataConfig(documents=parent.data.documents, **own.get("data", {})),
         augmentation=AugmentationConfig(**parent.augmentation.model_dump(include={"placeholders", "terms"})),
         batching=parent.batching.model_copy(update={"tokens": tokens}),
         model=parent.model,

@@ -38,7 +38,7 @@ class AugmentationConfig(Section):
     same: Rate = 0.0
     """The source is replaced by the target: the model learns to leave text in the target language unchanged."""
     quotes: Rate = 0.0
-    """Both sides are put in the quotation marks of their languages."""
+    """Both sides are put in quotation marks: straight ones, or those of English, German and French."""
     lists: Rate = 0.0
     """Both sides get the same list marker at the beginning."""
     bare: Rate = 0.0

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from multiprocessing import forkserver
-from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from limelight.child import Child
@@ -107,9 +106,7 @@ class Pool:
         self._start, self._size, self._timeout = start, workers, timeout
         self.ended = 0
         """Workers that died, or were killed because they hung."""
-        self._idle = SimpleQueue[int]()
-        for number in range(workers):
-            self._idle.put(number)
+        self._idle = deque(range(workers))  # one for each thread, so that no thread has to wait
         self._workers: dict[int, Worker] = {}
         self._stopping, self._in_a_row = False, 0
 
@@ -150,7 +147,7 @@ class Pool:
 
     def _ask(self, texts: Sequence[str], first: int) -> list[Outcome]:
         """Give the texts to an idle worker, which is started if there is none. Raises `WorkerEnded`."""
-        number = self._idle.get()
+        number = self._idle.popleft()
         try:
             if number not in self._workers:
                 self._workers[number] = self._started(number)
@@ -170,7 +167,7 @@ class Pool:
                 ) from None
             raise
         finally:
-            self._idle.put(number)
+            self._idle.append(number)
         return outcomes
 
     def _started(self, number: int) -> Worker:

@@ -16,9 +16,12 @@ from limelight.corpus.worker import Done
 from limelight.documents.parts import AGAIN
 from limelight.errors import RunError, UserError, counted
 from limelight.files import as_json, cause, sha256, write_whole, writing
+from limelight.formats.lines import chunks
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
+LONG = 1000
+"""Characters that count as a line: of a thousand lines of a megabyte each, a task would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +101,8 @@ def translate_corpus(job: CorpusJob, start: Start, show: Show = lambda report, f
     pool, began = Pool(start, job.workers, timeout=job.timeout), time.monotonic()
     report = Report()
     with ExitStack() as leave:
-        chunks = _chunks(job, shards, report, leave)
-        for chunk, outcomes in leave.enter_context(closing(pool.translated(chunks))):
+        tasks = _tasks(job, shards, report, leave)
+        for chunk, outcomes in leave.enter_context(closing(pool.translated(tasks))):
             results, items, is_last = chunk.about
             if items:
                 results.add(items, outcomes)
@@ -114,7 +117,7 @@ def translate_corpus(job: CorpusJob, start: Start, show: Show = lambda report, f
     return report
 
 
-def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitStack) -> Iterator[Chunk]:
+def _tasks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitStack) -> Iterator[Chunk]:
     """All that is to be translated, file by file; `about` has the results, the items and whether they are the last."""
     made_of = {**job.made_of, "field": job.field}
     for shard in shards:
@@ -129,16 +132,20 @@ def _chunks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: Exit
             report.former += 1
             continue
         leave.callback(results.begin().close)
-        done, is_last = results.counts["read"], False
+        done = results.counts["read"]
         try:
             lines = islice(read_items(shard, job.field), done, None)
-            while not is_last:
-                items = list(islice(lines, job.chunk))
-                is_last = len(items) < job.chunk
-                yield Chunk([item.text for item in items], done + 1, (results, items, is_last))
+            for items in chunks(lines, job.chunk, lambda item: _weight(item.text)):
+                yield Chunk([item.text for item in items], done + 1, (results, items, False))
                 done += len(items)
+            yield Chunk((), done + 1, (results, (), True))
         except UserError as error:  # of this file alone
             report.faults.append(str(error))
+
+
+def _weight(text: str) -> int:
+    """The number of lines that a text counts for."""
+    return max(1, len(text) // LONG)
 
 
 LINES_OF_A_TASK = 500
@@ -151,13 +158,13 @@ def translate_lines(lines: Iterable[str | None], start: Start, workers: int) -> 
     Raises `UserError` for a line that the model does not take, `RunError` for one that ends its workers.
     """
 
-    def chunks() -> Iterator[Chunk]:
-        remaining, first = (line for line in lines if line is not None), 1
-        while texts := list(islice(remaining, LINES_OF_A_TASK)):
+    def tasks() -> Iterator[Chunk]:
+        first = 1
+        for texts in chunks((line for line in lines if line is not None), LINES_OF_A_TASK, _weight):
             yield Chunk(texts, first)
             first += len(texts)
 
-    with closing(Pool(start, workers, timeout=TIMEOUT).translated(chunks())) as translated:
+    with closing(Pool(start, workers, timeout=TIMEOUT).translated(tasks())) as translated:
         for chunk, outcomes in translated:
             for number, outcome in enumerate(outcomes, start=chunk.first):
                 if isinstance(outcome, str):

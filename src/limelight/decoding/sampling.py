@@ -49,7 +49,7 @@ class Sampling:
         """
         if self.seed is None:
             return np.random.default_rng()
-        return np.random.default_rng(np.random.SeedSequence(self.seed % 2**64, spawn_key=tuple(substream)))
+        return np.random.default_rng(np.random.SeedSequence(int(self.seed) % 2**64, spawn_key=tuple(substream)))
 
 
 def draw(logits: Float[Tensor, "rows vocab"], how: Sampling, uniform: Float[Tensor, " rows"]) -> Int[Tensor, " rows"]:

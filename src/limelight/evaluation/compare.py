@@ -93,7 +93,8 @@ def compare(
 ) -> Comparison:
     """Compare two translations of the sources of `pairs` against their targets, by sacreBLEU's paired bootstrap.
 
-    A p-value says how often a difference of this size or more would be seen by chance if the systems were equally good.
+    A p-value is one-sided: it says how often a difference of this size or more, in this direction, would be seen by
+    chance if the systems were equally good.
     `tokenize` is BLEU's, by default chosen by `choose_tokenization`. Raises `UserError` if there are no pairs, or
     another number of translations.
     """
@@ -112,9 +113,8 @@ def compare(
         for pair, both, gold in zip(pairs, zip(first, second, strict=True), references, strict=True)
         if both[0] != both[1]
     ]
-    named: list[tuple[str, Sequence[str]]] = [("A", first), ("B", second)]
     metrics = {"BLEU": bleu_metric(tokenize), "chrF2": CHRF()}
-    test: Any = PairedTest(named, metrics, [references], test_type="bs", n_samples=BOOTSTRAPS)
+    test: Any = PairedTest([("A", first), ("B", second)], metrics, [references], test_type="bs", n_samples=BOOTSTRAPS)
     signatures, results = test()
     differences = [
         Difference(
@@ -122,7 +122,8 @@ def compare(
             # For equal systems, or one pair, sacreBLEU has its lowest p.
             float(other.p_value) if one.score != other.score and len(pairs) > 1 else 1.0,
         )
-        for name, (one, other) in ((name, results[name]) for name in metrics)
+        for name in metrics
+        for one, other in [results[name]]
     ]  # fmt: skip
     return Comparison(
         names,

@@ -53,7 +53,7 @@ def fit_examples(examples: Mapping[str, Examples]) -> Confidence:
 
     Raises `UserError` if there are too few pairs.
     """
-    every = Examples(*(list(chain(*part)) for part in zip(*examples.values(), strict=True)))
+    every = Examples(*(list(chain(*part)) for part in zip(Examples([], []), *examples.values(), strict=True)))
     good, count = sum(every.good), len(every.good)
     if count < MIN_PAIRS:
         raise UserError(

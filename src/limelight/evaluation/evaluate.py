@@ -1,7 +1,7 @@
 """Translate and score a test set: quality, speed and provenance in one record; and the means of several directions."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -28,6 +28,8 @@ from limelight.evaluation.summary import (
 from limelight.pipelines.options import TextOptions
 from limelight.pipelines.translator import Translator
 from limelight.text.pair import Pair
+
+TITLES = {"bleu": "BLEU", "chrf": "chrF2"}
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,8 @@ class Evaluation(Figures):
     def table(self) -> str:
         """The result as lines of plain text."""
         lines = [f"{'':14}{'score':>8}  signature"]
-        for name, metric in {"BLEU": self.bleu, "chrF2": self.chrf, **self.further}.items():
-            lines.append(f"{name:15}{metric.score:7.2f}  {metric.signature}")
+        for name, metric in self.metrics.items():
+            lines.append(f"{TITLES.get(name, name):15}{metric.score:7.2f}  {metric.signature}")
         lines += [
             f"{'perplexity':15}{self.perplexity:7.2f}  per target token of the references",
             "",
@@ -99,7 +101,7 @@ class Evaluation(Figures):
 
 def evaluate(
     translator: Translator,
-    pairs: Sequence[Pair],
+    pairs: Iterable[Pair],
     *,
     tokenize: str | None = None,
     metrics: Sequence[str] = (),
@@ -115,6 +117,7 @@ def evaluate(
 
     Raises `UserError` if there is nothing to evaluate.
     """
+    pairs = list(pairs)
     if not pairs:
         raise UserError("there is nothing to evaluate: the test set has no pairs")
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
@@ -193,8 +196,7 @@ class DirectionsEvaluation(Figures):
 
     def table(self) -> str:
         """A table with a line for each direction and one for the mean, and the signatures."""
-        names = {"bleu": "BLEU", "chrf": "chrF2"}
-        lines = [f"{'direction':11}{'sentences':>10}" + "".join(f" {names.get(each, each):>11}" for each in self.mean)]
+        lines = [f"{'direction':11}{'sentences':>10}" + "".join(f" {TITLES.get(each, each):>11}" for each in self.mean)]
         rows = [(name, f"{each.sentences:,}", each.mean) for name, each in self.directions.items()]
         for name, sentences, figures in [*rows, ("mean", "", self.mean)]:
             lines.append(f"{name:11}{sentences:>10}" + "".join(f"{figure:12.2f}" for figure in figures.values()))

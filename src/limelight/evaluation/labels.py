@@ -1,7 +1,7 @@
 """Quality of labels: accuracy, precision, recall, F1 and confusions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class LabelEvaluation(Figures):
 
     def to_dict(self) -> dict[str, Any]:
         """The scores and the provenance as plain values."""
-        return plain(asdict(self.scores)) | super().to_dict()
+        return plain(self.scores) | super().to_dict()
 
     def table(self) -> str:
         """The result as lines of plain text."""
@@ -111,6 +111,5 @@ def evaluate_labels(
         raise UserError("there is nothing to evaluate: the test set has no texts")
     truth = label_numbers(pairs, classifier.labels)
     answers = [classified.label for classified in classifier.classify([pair.source for pair in pairs])]
-    numbers = {label: number for number, label in enumerate(classifier.labels)}
-    scores = score_labels(classifier.labels, truth, [numbers[answer] for answer in answers])
+    scores = score_labels(classifier.labels, truth, list(map(classifier.labels.index, answers)))
     return LabelEvaluation(scores, tuple(answers), provenance_of(pairs, origin))

@@ -23,6 +23,10 @@ class Figures:
     NAMES: ClassVar[tuple[str, ...]]
     """The attributes in its JSON."""
 
+    def table(self) -> str:
+        """Text for display."""
+        raise NotImplementedError
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {name: plain(getattr(self, name)) for name in self.NAMES}

@@ -5,10 +5,11 @@ corpora without line ends; a line that is a document itself may not.
 """
 
 from collections.abc import Iterator
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from limelight.formats.lines import OnBadLine, scan_lines, scan_text, without_bad
+from limelight.formats.lines import OnBadLine, chunks, scan_lines, scan_text, without_bad
 from limelight.formats.opening import open_text
 
 PART = 1 << 20
@@ -60,7 +61,7 @@ def measure(file: str | Path, *, by_line: bool, on_bad_line: OnBadLine | None = 
     """
     documents = blank = characters = 0
     for text in _read(Path(file), on_bad_line, by_line=by_line):
-        is_blank = not text or text.isspace()
+        is_blank = not text.strip()
         documents, blank = documents + (not is_blank), blank + is_blank
         characters += 0 if by_line and is_blank else len(text) + by_line
     if not by_line:
@@ -80,32 +81,17 @@ def read_documents(
             divided at that character; a document that is a line is held out if it begins after it.
         on_bad_line: as in `measure`.
     """
-    cut = int(extent.characters * (1 - held_out))
-    position = 0
-    for text, ends in _parts(_read(Path(file), on_bad_line, by_line=by_line), by_line) if extent.documents else ():
-        room = cut - position
+    lines = _read(Path(file), on_bad_line, by_line=by_line) if extent.documents else iter(())
+    texts: Iterator[str] = filter(str.strip, lines) if by_line else map("".join, chunks(lines, PART, len))
+    cut, position = int(extent.characters * (1 - held_out)), 0
+    for text, following in pairwise(chain(texts, [""])):
+        room, ends = cut - position, by_line or not following
         if by_line or not 0 < room < len(text):
             yield Part(text, ends or position + len(text) == cut, room <= 0, by_line)
         else:
             yield Part(text[:room], True, False, by_line)
             yield Part(text[room:], ends, True, by_line)
         position += len(text) + by_line
-
-
-def _parts(texts: Iterator[str], by_line: bool) -> Iterator[tuple[str, bool]]:
-    """The lines that are not blank, or the text of a file in parts; and whether a document ends with them."""
-    held, size = list[str](), 0
-    for text in texts:
-        if by_line and text and not text.isspace():
-            yield text, True
-        elif not by_line:
-            if size >= PART:  # tested only here, so that the last part is never empty
-                yield "".join(held), False
-                held, size = [], 0
-            held.append(text)
-            size += len(text)
-    if held:
-        yield "".join(held), True
 
 
 def _read(file: Path, on_bad_line: OnBadLine | None, *, by_line: bool) -> Iterator[str]:

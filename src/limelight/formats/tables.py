@@ -82,7 +82,8 @@ def scan_csv(path: str | Path, sides: Sequence[str] = ()) -> Iterator[Segment | 
             )
             if not columns:
                 reason = "the first line of a CSV table has to name its columns: source and target, or languages such"
-                raise UserError(f"{file}:1: {reason} as en and de, English and German; here it is: {listed(header)}")
+                remedy = f"as en and de, English and German; or name two after the file, such as {file}:1,2"
+                raise UserError(f"{file}:1: {reason} {remedy}; here it is: {listed(header)}")
             begin = reader.line_num + 1
             for cells in reader:
                 if cells and len(cells) != len(header):

@@ -47,11 +47,6 @@ class TranslationMemory:
     def __init__(self, indexes: Iterable[Index]) -> None:
         self.indexes = tuple(indexes)
 
-    def close(self) -> None:
-        """Close the indexes; the memory cannot be used afterwards."""
-        for index in self.indexes:
-            index.close()
-
     def of(self, source: str, target: str) -> TranslationMemory:
         """The segments of a direction."""
         languages = normal_code(source), normal_code(target)
@@ -72,11 +67,6 @@ class Index:
         self.path, self.name = path, name
         self.source, self.target = about["source"], about["target"]
         self._lock, self._database = Lock(), _opened(path)
-
-    def close(self) -> None:
-        """Close it, when nothing else uses it."""
-        with self._lock:
-            self._database.close()
 
     def fits(self, source: str, target: str) -> bool:
         """Whether the segments are not of another direction."""

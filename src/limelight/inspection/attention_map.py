@@ -231,17 +231,17 @@ def _mean_name(name: str, wanted: Chosen) -> str:
     """Layers or heads, or the mean over several, in words."""
     if wanted is None:
         return f"mean of all {name}s"
-    numbers = [wanted] if isinstance(wanted, int) else wanted
+    numbers = np.atleast_1d(wanted).tolist()
     listed = ", ".join(map(str, numbers))
     return f"{name} {listed}" if len(numbers) == 1 else f"mean of {name}s {listed}"
 
 
 def _indices(name: str, wanted: Chosen, count: int) -> list[int]:
     """The requested indices, validated; all for None."""
-    wanted = range(count) if wanted is None else [wanted] if isinstance(wanted, int) else wanted
-    if not wanted:
+    numbers: list[int] = np.atleast_1d(range(count) if wanted is None else wanted).tolist()
+    if not numbers:
         raise UserError(f"no {name} is chosen: name at least one from 0 to {count - 1}")
-    for index in wanted:
+    for index in numbers:
         if not -count <= index < count:
             raise UserError(f"there is no {name} {index}: the model has {count}, they count from 0 to {count - 1}")
-    return list(wanted)
+    return numbers

@@ -142,17 +142,20 @@ def _labels(pieces: Sequence[str]) -> list[str]:
 
 
 def _families(labels: Iterable[str]) -> list[str]:
-    """matplotlib's own font, then installed fonts for characters that it lacks, as a fallback list."""
+    """matplotlib's own font, then installed fonts for characters that it lacks, as a fallback list, without the last
+    resort, which has a box for every character."""
     from matplotlib import font_manager
 
     families, fonts = ["DejaVu Sans"], font_manager.fontManager.ttflist
-    missing = {ord(letter) for label in labels for letter in label}
+    missing = {ord(letter) for label in labels for letter in label if letter != "\n"}
     missing -= set(font_manager.get_font(font_manager.findfont("DejaVu Sans")).get_charmap())
     # Only one face of a font file is used; sorted names make the choice deterministic.
     for font in sorted(fonts, key=lambda font: (font.name, font.fname)):
         if not missing:
             break
         if font.name in families or font.style != "normal" or font.weight not in (400, "normal"):
+            continue
+        if "Last Resort" in font.name:
             continue
         if missing & (characters := set(font_manager.get_font(font.fname).get_charmap())):
             families.append(font.name)

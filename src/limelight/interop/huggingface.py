@@ -60,6 +60,15 @@ MAX_POSITIONS = 512
 MAX_TABLE = 1 << 28
 """Maximum numbers in a table of positions, which is computed before the weights are compared with the configuration."""
 
+_HEADER = """\
+---
+library_name: transformers
+pipeline_tag: translation
+language: {}
+---
+
+"""
+"""What the hub reads of a card."""
 _USE = """\
 ```python
 from transformers import MarianMTModel, MarianTokenizer
@@ -117,14 +126,17 @@ def export_huggingface(stored: StoredModel, folder: Path, *, quantization: str =
     values = _settings(config, stored.tokenizers.target.size)
     special = {name: value for name, value in values.items() if name.endswith("token_id")}
     search = {**special, "num_beams": stored.config.decoding.beam_size, "max_length": MAX_POSITIONS}
+    directions = directions_of(stored.config.data)
+    languages = sorted({language for direction in directions for language in direction.languages if language})
     weights = _to_theirs(named_weights(stored.model), config)
 
     with new_folder(folder) as partial:
         write_json(partial / CONFIG, values)
         write_json(partial / "generation_config.json", search)
-        write_tokenizers(stored.tokenizers, partial, *directions_of(stored.config.data))
+        write_tokenizers(stored.tokenizers, partial, *directions)
         save_weights(partial / WEIGHTS, weights)
-        (partial / CARD).write_text(exported_card(stored, "A Marian model for transformers", _USE), encoding="utf-8")
+        card = exported_card(stored, "A Marian model for transformers", _USE)
+        (partial / CARD).write_text(_HEADER.format(languages) + card, encoding="utf-8")
 
 
 def _settings(config: TransformerConfig, size: int) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _TYPES = {0x404: np.float32, 0x402: np.float16, 0x101: np.int8, 0x4101: np.int8,
 _INTGEMM = 0x4000
 _LANGUAGES = re.compile(r"\.([a-z]{2})([a-z]{2})\.intgemm")
 """In the names of students only: `model.base.npz` is not of two languages."""
-_LINE = re.compile(r"^(?:\? )?(.+?)\n?: *(\d+)\r?$", re.MULTILINE)
+_LINE = re.compile(r"^(?:\? )?([^ \n].*?)\r?\n?: *(\d+)\r?$", re.MULTILINE)
 """A token with its id, which may be on the next line: PyYAML writes `? "\\N"` for a token with a line break."""
 _ORDERS = {("", "dan", ""): "post", ("n", "da", "n"): "pre"}
 """What is done before and after a sub-layer, and after all layers."""

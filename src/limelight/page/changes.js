@@ -2,13 +2,14 @@
 
 import { textOf } from "./sentences.js";
 
-/** `[what was changed, what the translation is without it]`; null for one that was not changed. */
+/** What was changed, and what the translation is without it; null for one that was not changed. */
 export function changesOf({ translation, sides, before }) {
   if (!translation) return null;
   const { prefix, off } = translation;
-  const said = textOf(sides.target.tokens.slice(0, prefix.length));
+  // Without the token of its language, with which some models begin a translation.
+  const forced = sides.target.tokens.slice(0, prefix.length).filter(({ role }) => !role);
   const changes = [
-    ...(prefix.length ? [`the beginning “${said}” was forced`] : []),
+    ...(forced.length ? [`the beginning “${textOf(forced)}” was forced`] : []),
     ...Object.entries(off)
       .filter(([, heads]) => heads.length)
       .map(([name, heads]) => `${name}: ${counted(heads)} off`),

@@ -32,13 +32,14 @@ export function exportMenu(context, stage) {
       name,
     ),
   );
-  // A model without attention has no weights, and a file is of a translation.
+  // A model without attention has no weights, a tree and two sentences no table, and a file is of a translation.
   const there = {
+    "This view as CSV": () => !["beam", "whatif"].includes(context.store.get("view")),
     "Weights as CSV": () => context.document.kinds.length > 0,
     "Everything as a page": () => Boolean(context.document.translation),
   };
   const offer = () => buttons.forEach((each) => (each.hidden = there[each.textContent]?.() === false));
-  context.store.on(["document"], offer);
+  context.store.on(["document", "view"], offer);
   offer();
   const menu = element("details.menu", element("summary", "Save"), element("div.entries", buttons));
   addEventListener("pointerdown", ({ target }) => menu.contains(target) || (menu.open = false));

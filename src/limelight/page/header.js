@@ -24,12 +24,11 @@ export function createHeader(context, stage) {
     fill(words, store.get("words") ? "Show subwords" : "Show words");
     fill(theme, themeOf(store) === "dark" ? "Light theme" : "Dark theme");
   };
-  store.on(["document", "words", "measure"], show);
+  store.on(["document", "words", "measure", "theme"], show);
   const tour = quiet("Tour", () => store.set({ tour: 1 }));
   const mark = element("h1.mark", element("span.lamp", { "aria-hidden": "true" }), "Limelight");
   const tools = element("div.tools", tour, words, contributions, theme, exportMenu(context, stage));
   show();
-  store.on(["theme"], show);
   return element("header.top", mark, model, tools);
 }
 

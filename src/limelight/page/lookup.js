@@ -98,19 +98,22 @@ function draw(view, { kind, layer, head, row }, found) {
   fill(view.formula, found.formula, additive ? "" : `   d = ${size}`);
   const { tokens } = sides[kind.columns];
   const [name, vectors] = additive ? ["tanh", numbers.mixed] : ["k", numbers.keys];
-  const drawn = (title, values) =>
-    element("td.column", { rowspan: tokens.length }, strips(title, rowsOf(values, tokens.length), tell));
+  // One cell for all rows; rows below the first have a hidden one: a saved table has its numbers in their columns.
+  const drawn = (column, title, values) =>
+    column
+      ? element("td", { hidden: true })
+      : element("td.column", { rowspan: tokens.length }, strips(title, rowsOf(values, tokens.length), tell));
   const lines = tokens.map((token, column) => {
     const hidden = !found.permitted[column];
     return element(
       "tr",
       { class: hidden ? "hidden" : null },
       element("th", { scope: "row" }, plain(token)),
-      column ? null : drawn(name, vectors),
+      drawn(column, name, vectors),
       element("td.number", additive ? "" : numbers.products[column].toFixed(2)),
       element("td.number", hidden ? "masked" : numbers.scores[column].toFixed(2)),
       element("td", bar(numbers.weights[column], twoDigits(numbers.weights[column]))),
-      column ? null : drawn("v", numbers.values),
+      drawn(column, "v", numbers.values),
     );
   });
   const titles = ["", name, additive ? "" : "q · k", found.scale === 1 ? "score" : "× 1/√d", "softmax", "v"];

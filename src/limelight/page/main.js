@@ -70,7 +70,11 @@ function build(context) {
     layers: { title: "Layers", make: createLayers, there: () => held("layers") && hasContributions(context) },
     similar: { title: "Similar", make: createSimilar, there: () => live && held("translation") },
     filled: { title: "Fill in", make: createFilled, there: () => Boolean(context.document.filled) },
-    models: { title: "Models", make: createModels, there: () => comparable(context).length > 1 },
+    models: {
+      title: "Models",
+      make: createModels,
+      there: () => held("translation") && comparable(context).length > 1,
+    },
     training: { title: "Training", make: createTraining, there: () => hasSnapshots(context) },
     whatif: { title: "What if", make: createWhatIf, there: () => live && held("translation") },
   });

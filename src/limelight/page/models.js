@@ -51,7 +51,6 @@ async function draw(view) {
     fill(panels, roots);
   panels.style.setProperty("--models", String(names.length));
   chips.hidden = comparable(context).length <= BESIDE;
-  if (!context.document.translation) return;
   await Promise.all(
     names.map(async (name) => {
       const panel = view.made.get(name);
@@ -93,7 +92,8 @@ function createPanel(context, name) {
   let document = null;
   const redraw = async () => {
     if (!document) return;
-    const [layer, head] = (choice.value || "-1/-1").split("/").map(Number);
+    const { value } = choice;
+    const [layer, head] = (value || "-1/-1").split("/").map(Number);
     const chosen = { kind: "cross", layer, head, words: context.store.get("words") };
     const one = document;
     const found = await shown({
@@ -101,7 +101,7 @@ function createPanel(context, name) {
       source: context.sourceOf(() => one),
       store: { get: (key) => chosen[key] },
     });
-    if (found && one === document) picture.draw(found);
+    if (found && one === document && value === choice.value) picture.draw(found);
   };
   return {
     root,

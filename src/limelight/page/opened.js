@@ -14,7 +14,8 @@ export function createOpened(context) {
   const changes = element("div.switch");
   const picture = createPicture((row) => pin(context, "row", row));
   const bar = element("div.bar", title, mean);
-  const root = element("div.panel", bar, usual, picture.root, scale(), changes);
+  const body = element("div", bar, usual, picture.root, scale(), changes);
+  const root = element("div.panel", body);
   const names = ["document", "kind", "layer", "head", "words", "measure", "theme"];
   follow(
     store,
@@ -22,6 +23,7 @@ export function createOpened(context) {
     names,
     () => shown(context),
     (found) => {
+      body.hidden = !found;
       if (!found) return;
       const { kind, layer, head } = found;
       const described = layer < 0 ? "" : ` · ${kind.descriptions[layer][head].text}`;

@@ -24,7 +24,7 @@ export function createPicture(chosen) {
     if (cell) chosen(cell.row);
   });
   canvas.addEventListener("keydown", (event) => walk(view, event, chosen));
-  return { root, draw: (picture) => draw(view, picture), canvas };
+  return { root, draw: (picture) => draw(view, picture) };
 }
 
 const drawn = new WeakMap();

@@ -102,10 +102,8 @@ export const hasMap = ({ document, source }) => Boolean(document.map ?? (source.
 
 /** Whether there are contributions: of Transformers that translate. */
 export function hasContributions({ document, source }) {
-  const kinds = document.kinds.map(({ name }) => name);
-  return source.live
-    ? Boolean(document.translation) && kinds.includes("cross") && kinds.includes("decoder_self")
-    : Boolean(document.measures?.contributions);
+  if (!source.live) return Boolean(document.measures?.contributions);
+  return Boolean(document.translation) && document.kinds.some(({ name }) => name === "encoder_self");
 }
 
 /** The selected layer and head where this kind has them; -1 and -1 for the mean. */

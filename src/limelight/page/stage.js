@@ -4,7 +4,8 @@ import { element, fill, quiet, rove, vector } from "./dom.js";
 import { largest, line } from "./matrix.js";
 import { twoDigits } from "./scale.js";
 import { changesOf } from "./changes.js";
-import { alignmentOf, hasMap, kindShown, pin, shown, sideOf, sourceWord, titleOf, whatOf, wordsOf } from "./shown.js";
+import { alignmentOf, hasContributions, hasMap, kindShown, pin, shown } from "./shown.js";
+import { sideOf, sourceWord, titleOf, whatOf, wordsOf } from "./shown.js";
 import { caveat, describe, directionOf, spoken } from "./sentences.js";
 import { cone, curve, ends, strongLinks } from "./beams.js";
 import { coloredLines, describeHeads, legendOf, severalOf, strongest } from "./colors.js";
@@ -52,7 +53,6 @@ export function createStage(context) {
   store.on(["document", "view", "kind", "row", "column"], offer);
   offer();
   store.on(["row", "column"], () => lit(stage));
-  store.on(["theme"], () => lit(stage));
   new ResizeObserver(() => stage.boxes?.at === sizeOf(board) || arrange(stage)).observe(board);
   for (const group of [top, bottom]) {
     group.addEventListener("keydown", (event) => {
@@ -101,12 +101,12 @@ async function refresh(stage) {
 /** What the signs on tokens mean, of those that are there. */
 function signsOf({ context, picture, aligned }) {
   const { kind, rows, columns } = picture;
-  const has = (role) => [...rows, ...columns].some((label) => label.role === role);
+  const has = (role) => [...rows, ...columns].find((label) => label.role === role);
   const signs = [
     [saysSureness(context, kind), "sure", "word", "the stronger, the more probable"],
     [aligned, "aligned", "word", "aligned: one translates the other"],
     [unreadOf(picture).some(Boolean), "unread", "word", "not read: no weight on it is above 0.1"],
-    [has("tag"), "tag", columns[0]?.text, "tag of the target language"],
+    [has("tag"), "tag", has("tag")?.text, "language tag"],
     [has("start"), "start", "", "start token"],
     [has("end"), "end", "", "end token"],
   ];
@@ -325,11 +325,12 @@ function lookedAt({ context, pointed, picture }) {
 
 function hint({ context, board }) {
   const { name } = kindShown(context);
+  const measure = hasContributions(context) ? context.store.get("measure") : "";
   const line = board.matches(".across")
     ? "the right column"
     : `the lower ${board.matches(".wrapped") ? "text" : "line"}`;
   const which = name === "cross" ? "a word of the translation" : `a word of ${line}`;
-  return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${caveat(context.store.get("measure"))}`;
+  return `${matchMedia("(hover: none)").matches ? "Tap" : "Point at"} ${which} to see what it attends to. ${caveat(measure)}`;
 }
 
 const buttons = (group) => [...group.children].filter((child) => child.tagName === "BUTTON");

@@ -42,6 +42,7 @@ export function createTabs(context, views) {
   /** Open a view from elsewhere on the page, and scroll to it where it is below the screen. */
   context.open = (view) => {
     store.set({ view });
+    tabs[Object.keys(views).indexOf(view)].focus({ preventScroll: true }); // the button that asked may be hidden now
     if (bar.getBoundingClientRect().top > 0.75 * innerHeight) bar.scrollIntoView();
   };
   store.on(["view", "document", "models", "model"], show);

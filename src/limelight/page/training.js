@@ -35,7 +35,9 @@ export function createTraining(context) {
     curve.draw(told.curve, told.updates, update);
   };
   const load = async () => {
+    const model = store.get("model");
     const found = await snapshotsOf(context).catch(() => null);
+    if (model !== store.get("model")) return; // another one has been chosen since
     if (found) told = found;
     draw();
   };
@@ -58,9 +60,14 @@ async function snapshotsOf(context) {
 
 /** A page without a server has the document of each snapshot in itself. */
 export function followSnapshots(context) {
-  const show = () => context.show(context.base.training?.documents[context.store.get("snapshot")] ?? context.base);
-  context.store.on(["snapshot"], show);
-  if (context.store.get("snapshot")) show();
+  const { base, store } = context;
+  const show = () => {
+    const found = base.training?.documents[store.get("snapshot")];
+    if (base.training && !found) store.set({ snapshot: 0 }); // it does not hold all of a long run
+    context.show(found ?? base);
+  };
+  store.on(["snapshot"], show);
+  if (store.get("snapshot")) show();
 }
 
 /** What was measured at the validation that is next to an update. */

@@ -103,7 +103,7 @@ export function createTranslate(context) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     useKey(key.value);
-    void begin();
+    void (context.models.length ? context.again() : begin());
   });
   draw();
   void begin();

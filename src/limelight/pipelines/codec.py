@@ -206,7 +206,7 @@ class Codec:
                     constraint.partition(":")[2] for constraint in self.constraints_known if ":" in constraint
                 )
                 raise UserError(f"domain={domain}: this model knows {', '.join(known) or 'no domains'}; leave it out")
-            names.append(f"domain:{domain}")
+            names.insert(0, f"domain:{domain}")  # before the form, as in training
         return tuple(map(side_constraint_tag, names))
 
     @property

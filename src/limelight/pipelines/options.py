@@ -24,7 +24,7 @@ class TextOptions(SearchOptions, total=False):
 
     source_lang, target_lang: the direction, for a model that has several; may be omitted if unambiguous.
     lines: each text is one sentence; else a text is split into sentences, and the line breaks and spaces between them
-        are kept. A text with a `prefix` is always one sentence.
+        are kept. A text with a `prefix` is always one sentence, without protection, glossary and memory.
     guards: compare each translation with its source, search once more if something is lost, and warn:
         `pipelines/guards.py`. Default: `decoding.guards` of the model; without that, for translation between two
         different named languages. Without guards `warnings` are empty.

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from limelight.errors import UserError
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
 from limelight.storage.layout import BEST, find_snapshots
@@ -41,12 +40,9 @@ class Snapshots:
         return list(find_snapshots(self.run))
 
     def _loaded(self, update: int) -> Translator:
-        """The translator of the snapshot of `update`. Raises `UserError` if it does not exist or cannot be read."""
-        folder = find_snapshots(self.run).get(update)
-        if folder is None:
-            listed = ", ".join(map(str, self.updates)) or "none: train with training.keep_snapshots"
-            raise UserError(f"there is no snapshot of update {update}; there are {listed}")
-        translator = load_translator(folder, self.device)
+        """The translator of the snapshot of `update`. Raises `KeyError` if it does not exist, `UserError` or
+        `OSError` if it cannot be read."""
+        translator = load_translator(find_snapshots(self.run)[update], self.device)
         translator.name = self.name
         return translator
 

@@ -97,8 +97,9 @@ class _Work:
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
         self._memory = memory.of(*names_of(self._direction)) if memory is not None else None
-        has_terms = self._memory is not None and options.glossary is not None and bool(options.glossary.find(text.text))
-        match = self._memory.find(text.text) if self._memory and text.text.strip() and not has_terms else None
+        match = None
+        if self._memory and not (options.glossary and options.glossary.find(text.text)):
+            match = self._memory.find(text.text)
         if same is not None:
             self.result = same
         elif match is not None:
@@ -209,7 +210,7 @@ def _with_spans(source: MarkedSentence, translations: Translations) -> Translati
 
 def reused(source: str, match: MemoryMatch, direction: Direction | None) -> Translation:
     """The translation of a text by a segment with the same source, with the white space at the ends of the text."""
-    begin, end = source[: len(source) - len(source.lstrip())], source[len(source.rstrip()) :]
+    begin, _, end = source.partition(source.strip())
     return replace(unsearched(source, f"{begin}{match.target.strip()}{end}", direction), matches=(match,))
 
 

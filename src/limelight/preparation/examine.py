@@ -5,7 +5,7 @@ Training only warns of them: a few do little harm, and most of a file being wron
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
@@ -19,11 +19,14 @@ from limelight.preparation.hold_out import find_overlap, fold
 from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
-from limelight.text.judge import CLEAR, foreign_language
+from limelight.text.judge import CLEAR, FEW_WORDS, foreign_language, scripts_in
+from limelight.text.languages import scripts_of
 from limelight.text.pair import BadLine, Pair
 
 WINDOW = 100_000
 """Pairs whose stretches are checked together: they bound the memory."""
+SAMPLE = 1000
+"""Pairs that tell the script of a language that is not known."""
 EXAMPLES = 2
 FEW, ENOUGH = 2_000, 20_000
 """Pairs below which a model of its own is poor, and from which it is not."""
@@ -63,6 +66,11 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
     """The pairs of all corpora that are worth training on, by the settings of training."""
     settings, seen = DataConfig(), set[int]()
     for corpus, stretches in checked:
+        sample = ((pair.source, pair.target) for pair in islice(pairs_of(corpus, silently), SAMPLE))
+        scripts = [
+            scripts_of(code) or dict(scripts_in("".join(texts)).most_common(1 if code else 0)).keys()
+            for code, texts in zip(stretches.languages, zip(*sample, strict=True), strict=False)
+        ]
         yield from clean(
             pairs_of(corpus, silently),
             report,
@@ -70,19 +78,24 @@ def usable_pairs(checked: Sequence[tuple[Corpus, Stretches]], report: CleanRepor
             max_length_ratio=settings.max_length_ratio,
             drop_duplicates=True,
             drop_identical=True,
-            fault=partial(_fault, stretches, seen, report, report.total + 1),
+            fault=partial(_fault, stretches, scripts, seen, report, report.total + 1),
         )
 
 
-def _fault(stretches: Stretches, seen: set[int], report: CleanReport, first: int, pair: Pair) -> str:
-    """The first of `REASONS` of `text/clean.py` that applies; `seen` are hashes of former pairs, and `first` is the
-    total of the report at the first pair of the corpus."""
+def _fault(
+    stretches: Stretches, scripts: Sequence[Set[str]], seen: set[int], report: CleanReport, first: int, pair: Pair
+) -> str:
+    """The first of `REASONS` of `text/clean.py` that applies; `scripts` are those of each side, `seen` are hashes of
+    former pairs, and `first` is the total of the report at the first pair of the corpus."""
     sides = (pair.source, pair.target)
     if any(map(encoding_damage, sides)):
         return "encoding"
     named = zip(sides, stretches.languages, strict=True)
     if any(code and foreign_language(text, [code])[1] >= CLEAR for text, code in named):
         return "language"
+    for text, own in zip(sides, scripts, strict=True):
+        if own and len(text.split()) > FEW_WORDS and (found := scripts_in(text)) and own.isdisjoint(found):
+            return "language"  # not translated
     if report.total - first in stretches.misaligned:
         return "misaligned"
     count = len(seen)

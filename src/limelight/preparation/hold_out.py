@@ -91,13 +91,13 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     )
 
 
-def held_out_filter(data: DataConfig) -> Callable[[Pair], bool] | None:
-    """Whether a side of a pair is one of the held-out texts of a run; None if there are none.
+def held_out_filter(data: DataConfig) -> Callable[[Pair], bool]:
+    """Whether a side of a pair is one of the held-out texts of a run.
 
     Raises `UserError` if the files are missing.
     """
     if not data.hold_out:
-        return None
+        return lambda pair: False
     folder = Path(data.valid[0].files[0]).parent
     files = sorted(folder.glob("*.tsv"))
     if not files:

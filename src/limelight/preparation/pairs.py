@@ -110,7 +110,7 @@ def prepare(config: RunConfig, run: Path, say: Say) -> Prepared:
     """
     data = config.data
     if config.learns == "labels":  # without checks for translations: a label is always shorter, and may equal the text
-        data = data.model_copy(update={"max_length_ratio": float(data.max_characters), "drop_identical": False})
+        data = data.model_copy(update={"max_length_ratio": 3.0 * data.max_characters, "drop_identical": False})
         config = config.model_copy(update={"data": data})
     valid = read_valid(config, run, say)
     new = _collect_labels(data, say) if config.learns == "labels" and not is_resumed(run) else ()

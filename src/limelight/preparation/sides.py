@@ -114,7 +114,7 @@ def _contradicted(sources: Sequence[str], targets: Sequence[str], source: str, t
 
 def _recognized(texts: Sequence[str]) -> str:
     """The language of most of the texts; empty if uncertain."""
-    languages = list(map(likely_language, chunks(iter(texts), CHUNK_PAIRS)))
+    languages = list(map(likely_language, chunks(texts, CHUNK_PAIRS)))
     counts = Counter(filter(None, languages))
     best, count = counts.most_common(1)[0] if counts else ("", 0)
     return best if 2 * count > counts.total() >= MIN_DECIDED * len(languages) else ""

@@ -5,7 +5,6 @@ that both directions find are sure; links that only one direction finds are adde
 have none ("grow-diag", Koehn et al. 2003, section 4.5).
 """
 
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -17,7 +16,7 @@ import numpy as np
 from limelight.preparation.lexicon import Ids, Pieces, learn_lexicon
 from limelight.text.marked_pairs import Link
 from limelight.text.pair import Sides
-from limelight.text.words import words_of
+from limelight.text.words import without_accents, words_of
 
 MAX_LEARNED = 200_000
 """Pairs from which the probabilities are learned; more say little more."""
@@ -150,4 +149,4 @@ def share_stem(first: str, second: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _bare(word: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFD", word.lower()) if not unicodedata.combining(letter))
+    return without_accents(word.lower())

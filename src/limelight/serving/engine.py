@@ -325,7 +325,7 @@ class TranslationEngine(TranslationLane):
             return self._translator
         try:
             return self._snapshots.at(update)
-        except (UserError, OSError):  # its message would have a path
+        except (KeyError, UserError, OSError):  # its message would have a path
             raise UserError(f"there is no snapshot of update {update} of this model, or it cannot be read") from None
 
 

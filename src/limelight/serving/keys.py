@@ -58,16 +58,13 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def read_keys(path: Path, *, required: bool = False) -> list[Key]:
-    """The keys of a file; none where there is no file and none is required. Raises `UserError` for a file that cannot
-    be read, or is not one of keys."""
+def read_keys(path: Path) -> list[Key]:
+    """The keys of a file. Raises `UserError` for a file that is missing, cannot be read, or is not one of keys."""
     try:
         return KeyFile.model_validate_json(path.read_bytes()).keys
     except FileNotFoundError:
-        if required:
-            remedy = f"`limelight keys add NAME --keys {path}` makes it"
-            raise UserError(f"{path}: there is no such file; {remedy}") from None
-        return []
+        remedy = f"`limelight keys add NAME --keys {path}` makes it"
+        raise UserError(f"{path}: there is no such file; {remedy}") from None
     except OSError as error:
         raise UserError(f"{path}: the file of keys cannot be read: {cause(error).lower()}") from None
     except ValidationError as error:
@@ -81,9 +78,9 @@ def changing_keys(path: Path) -> Iterator[list[Key]]:
     permissions, and a link still leads to it."""
     path = path.resolve()
     with locked(path.parent):
-        keys = read_keys(path)
-        yield keys
         before = path.stat() if path.exists() else None
+        keys = read_keys(path) if before else []
+        yield keys
         write_whole(path, KeyFile(format=1, keys=keys).model_dump_json(indent=1) + "\n")
         if before is not None:
             for owner, group in ((before.st_uid, -1), (-1, before.st_gid)):
@@ -169,7 +166,7 @@ class Keys:
             version = 0, 0, 0
         is_changed, self._version = version != self._version, version
         if is_changed:
-            self._keys = read_keys(self._path, required=True)
+            self._keys = read_keys(self._path)
         return is_changed
 
     def limit(self, name: str) -> int | None:

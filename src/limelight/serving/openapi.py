@@ -1,15 +1,12 @@
 """Every path of the service, and the OpenAPI document of them. The dialects do not collide: one port speaks all."""
 
-import json
-from collections.abc import Sequence
 from functools import cache
 
 from pydantic.json_schema import models_json_schema
-from starlette.responses import Response
 
 from limelight import __version__
 from limelight.serving import page  # noqa: F401  # adds routes, as `documents` does
-from limelight.serving.call import Api, Call, JsonObject, Route
+from limelight.serving.call import Call, JsonObject, Route
 from limelight.serving.dialects import deepl, documents, libretranslate, openai, own  # noqa: F401
 from limelight.serving.fields import FORM, JSON, MULTIPART
 
@@ -20,20 +17,15 @@ APIS = (own.API, deepl.API, openai.API, libretranslate.API)
 
 @own.API.route("/openapi.json")
 @libretranslate.API.route("/spec", public=True)
-async def describe(call: Call) -> Response:
+async def describe(call: Call) -> JsonObject:
     """This document."""
-    return Response(documentation(), media_type=JSON)
+    return openapi_document()
 
 
 @cache
-def documentation() -> bytes:
-    """The document: made once, as this takes a while."""
-    return json.dumps(openapi_document(APIS)).encode()
-
-
-def openapi_document(apis: Sequence[Api]) -> JsonObject:
-    """OpenAPI 3.1 of the requests of all routes."""
-    routes = [route for api in apis for route in api.routes]
+def openapi_document() -> JsonObject:
+    """OpenAPI 3.1 of the requests of all routes: made once, as this takes a while."""
+    routes = [route for api in APIS for route in api.routes]
     forms = {route.form: None for route in routes if route.form is not None}
     known, schemas = models_json_schema([(form, "validation") for form in forms], ref_template=REF)
     paths: JsonObject = {}

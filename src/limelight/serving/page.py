@@ -180,11 +180,10 @@ async def static(call: Call) -> Response:
 @API.route("/api/v1/page/first", counted=False)
 async def first(call: Call) -> Response:
     """The document that is stored with the first model, which the page shows while it loads; null if there is none."""
-    with suppress(UserError, OSError):  # a folder without a model, which the log names, or a file that is too large
-        path = find_model(call.service.catalog.models[0].folder) / FIRST_LOOK
-        if path.is_file():
-            return Response(read_plain(path, MAX_FIRST_LOOK), media_type="application/json")
-    return Response("null", media_type="application/json")
+    content = b"null"
+    with suppress(UserError, OSError):  # no model, which the log names; no file, or one that is too large
+        content = read_plain(find_model(call.service.catalog.models[0].folder) / FIRST_LOOK, MAX_FIRST_LOOK)
+    return Response(content, media_type="application/json")
 
 
 def _static(name: str, media_type: str) -> Response:

@@ -152,7 +152,7 @@ class Pool:
         client: str,
         kind: str,
         texts: Sequence[str],
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] = {},
         partial: Partial | None = None,
         *,
         patient: bool = False,
@@ -168,7 +168,7 @@ class Pool:
         mine = [request.turn for request in self._waiting if request.client == client]
         if not patient:
             self._require_room(len(mine))
-        task = Task(next(self._numbers), kind, texts, options or {}, partial is not None)
+        task = Task(next(self._numbers), kind, texts, options, partial is not None)
         lane: Lane = "short" if kind in ("translate", "detect", "write") else "explain"
         if kind == "translate" and task.is_long:
             lane = "long"
@@ -200,10 +200,8 @@ class Pool:
         for request in list(self._waiting):
             if (lane := request.lane) in full:
                 continue
-            room, engine = max(
-                ((candidate.room(lane), candidate) for candidate in self._engines), key=lambda pair: pair[0]
-            )
-            if room <= 0:
+            engine = max(self._engines, key=lambda candidate: candidate.room(lane))
+            if engine.room(lane) <= 0:
                 full.add(lane)
                 continue
             self._waiting.remove(request)

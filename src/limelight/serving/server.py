@@ -30,7 +30,7 @@ from limelight.serving.stored import Glossaries, Memories
 
 MAX_HEAD = 20 * 1000
 """Maximum bytes of the address and the headers of a request, complete or not."""
-UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*", re.IGNORECASE)
+UPGRADE = re.compile(rb"\r\nupgrade:[^\r\n]*(?=\r\n)", re.IGNORECASE)
 """The offer of another protocol, as of HTTP/2 by Java's client. With it the parser does not read the body."""
 KEEP_ALIVE_SECONDS = 15
 CLOSING_SECONDS = 2
@@ -42,8 +42,7 @@ class TimedProtocol(HttpToolsProtocol):
     was refused: it is discarded meanwhile, so that its sender gets to read the answer. A client that reads nothing for
     `write_seconds` is disconnected."""
 
-    header_seconds = 8.0
-    write_seconds = 30.0
+    limits = Limits()
     _timer: asyncio.TimerHandle | None = None
     """Ends the connection if the client does not go on."""
     _head: int | None = 0
@@ -52,16 +51,16 @@ class TimedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """The time for the first request begins."""
         super().connection_made(transport)
-        self._wait(self.header_seconds)
+        self._wait(self.limits.header_seconds)
 
     def data_received(self, data: bytes) -> None:
         """A request has begun, or goes on."""
         if self._head is not None:
             self._head += len(data)
-            head, *rest = data.partition(b"\r\n\r\n")
-            data = b"".join([UPGRADE.sub(b"", head), *rest])
+            head, end, body = data.partition(b"\r\n\r\n")
+            data = UPGRADE.sub(b"", head + end) + body
         if self._timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._wait(self.header_seconds)
+            self._wait(self.limits.header_seconds)
         super().data_received(data)
         if self._timer is not None and (self._head or 0) > MAX_HEAD:
             self.send_400_response("The headers are too large.")
@@ -84,12 +83,12 @@ class TimedProtocol(HttpToolsProtocol):
         """The rest of a body that nobody reads, or what is left to send, has its time."""
         super().on_response_complete()
         if self.transport.is_closing():
-            self._wait(self.write_seconds)
+            self._wait(self.limits.write_seconds)
 
     def pause_writing(self) -> None:
         """The client does not read what is sent."""
         super().pause_writing()
-        self._wait(self.write_seconds)
+        self._wait(self.limits.write_seconds)
 
     def resume_writing(self) -> None:
         """The client has read."""
@@ -125,7 +124,6 @@ def listen(host: str, port: int) -> socket.socket:
         listening.close()
         reason = cause(error).lower()
         raise RunError(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
-    listening.set_inheritable(False)
     return listening
 
 
@@ -133,11 +131,9 @@ def web_server(service: Service, app: Any, *, proxies: str = "") -> uvicorn.Serv
     """The web server, which is not running yet; `proxies` as in `serve`."""
     logging.getLogger("uvicorn.error").handlers = [ForeignLog(service.log, "server")]
     logging.getLogger("uvicorn.error").propagate = False
-    limits = service.limits
-    seconds = {"header_seconds": limits.header_seconds, "write_seconds": limits.write_seconds}
     config = uvicorn.Config(
         app,
-        http=type("Protocol", (TimedProtocol,), seconds),
+        http=type("Protocol", (TimedProtocol,), {"limits": service.limits}),
         ws="none",
         lifespan="off",
         loop="asyncio",

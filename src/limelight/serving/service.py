@@ -194,10 +194,11 @@ class Service:
         sources = {way.direction.source for way in ways}
         if len(sources) == 1 and "" not in sources:
             return [dict.fromkeys(sources, 1.0) for _ in texts]
-        pools = list(dict.fromkeys(way.model.pool for way in ways))
+        models = list(dict.fromkeys(way.model for way in ways))  # a reload may change their pools meanwhile
         likely: list[dict[str, float]] = [{} for _ in texts]
-        for pool in [pool for pool in pools if pool.usable] or pools[:1]:
-            answers = await pool.run(client.id, "detect", [text[:DETECTED] for text in texts], patient=patient)
+        for model in [model for model in models if model.pool.usable] or models[:1]:
+            beginnings = [text[:DETECTED] for text in texts]
+            answers = await model.pool.run(client.id, "detect", beginnings, patient=patient)
             for known, answer in zip(likely, answers, strict=True):
                 for language, probability in answer.items():
                     known[language] = max(probability, known.get(language, 0.0))

@@ -261,5 +261,5 @@ class Memories(Store[StoredMemory]):
         if not count:
             reason = f" (line {left_out[0].line}: {left_out[0].reason})" if left_out else ""
             raise UserError(f"there are no segments from {memory.source} to {memory.target} in it{reason}")
-        open_memory(path, memory.source, memory.target).close()
+        open_memory(path, memory.source, memory.target)  # makes its index
         return count

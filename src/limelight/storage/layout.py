@@ -57,8 +57,8 @@ def find_model(path: str | Path) -> Path:
     """
     folder = Path(path)
     try:
-        if str(path) in bundled_models() and not folder.exists():
-            folder = bundled_models()[str(path)]
+        if not folder.exists():
+            folder = bundled_models().get(str(path), folder)
         for candidate in (folder / BEST, folder):
             if (candidate / WEIGHTS).is_file():
                 if not (candidate / CONFIG).is_file():

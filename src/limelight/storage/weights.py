@@ -91,7 +91,7 @@ def named_weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: parameter.detach().cpu() for name, parameter in model.named_parameters()}
 
 
-def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
+def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, str] = {}) -> None:
     """Write the tensors; `notes` are stored in the file's header.
 
     Raises `RunError` with path and cause if that fails; an existing file is then unchanged.
@@ -102,11 +102,11 @@ def save_weights(path: Path, weights: Mapping[str, Tensor], notes: Mapping[str, 
         raise RunError(f"{path}: cannot write the weights: {cause(error)}; the file before it is untouched") from error
 
 
-def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] | None = None) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, str] = {}) -> None:
     """Write a file, not atomically, with sorted notes. The library keeps them in a hash table, so that the same model
     would have other bytes each time."""
     # Write directly to the file: the library hangs when memory runs out while it concatenates all tensors.
-    all_notes = {"format": "pt", **(notes or {})}
+    all_notes = {"format": "pt", **notes}
     save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, metadata=all_notes)
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")

@@ -25,7 +25,7 @@ from limelight.text.invented import (
     whole_number,
     written,
 )
-from limelight.text.languages import normal_code
+from limelight.text.languages import normal_code, script_of
 from limelight.text.marked_pairs import Alignment, joined_alignment, place_marks
 from limelight.text.marking import (
     ANNOTATION,
@@ -44,7 +44,7 @@ INVENTED = 0.5
 
 
 class Languages(NamedTuple):
-    """The languages of the two sides; an unknown language is treated like English."""
+    """The languages of the two sides; empty if unknown."""
 
     source: str
     target: str
@@ -66,10 +66,11 @@ TAGGING = ("formality", "figures")
 
 Augmentation = Callable[[Sides, Languages, Random], Sides]
 
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"(?<!\S)(?!www\.|\S*(?:@|://))\S+")
+"""A word that is not an address."""
 _MISTAKABLE = re.compile(rf"{ANNOTATION.pattern}|(?<![\w@/.])([^\W\d_]{{3,}})(?![\w@/])")
-_ADDRESS = re.compile(r"@|://|^www\.")
 _NAME = re.compile(r"\b[^\W\d_]{3,}\b")
+_VOWELS = "AEIOUÀÁÂÄÅÆÈÉÊËÌÍÎÏÒÓÔÖŒÙÚÛÜ"
 _BREAKABLE = re.compile("(?<=[\\d«§]) (?=[^\\W_]|[%‰°€$£¥])|(?<=[^\\W_]) (?=[!?:;»%])")
 """A space at which a line should not break: behind a number or an opening quotation mark, or before a sign."""
 _UNBREAKABLE = re.compile("[\u00a0\u202f\u2007]")
@@ -125,7 +126,7 @@ def augment(
             parts = [other for other in following if joinable[other] == joinable[row]]
         texts = [pairs[part] for part in parts]
         pair, is_marked = _joined(texts), False
-        has_own = has_marks(pair.source)  # characters of the corpus, not marks
+        has_own = any(map(has_marks, pair))  # characters of the corpus, not marks
         marks = {name: drawn(name) for name in ALIGNED}
         if any(marks.values()):
             alignment = joined_alignment(texts, [alignment_of(part) for part in parts])
@@ -153,12 +154,13 @@ def _followed(text: str, sentence: str) -> str:
 
 def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:
     """Replace each capitalized word that occurs once on each side by another name: of the same list if it is in one,
-    otherwise of any list; or by an invented one."""
+    otherwise of any list; or by an invented one. Both begin with a vowel or neither does: `d'Anna`, but `de Paul`."""
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
         if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
             name = _name_like(word, pair, lists, random)
-            pair = Sides(*(side.replace(word, name) for side in pair))
+            if (name[0] in _VOWELS) == (word[0] in _VOWELS):
+                pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
 
 
@@ -181,20 +183,20 @@ def _emphasis(pair: Sides, alignment: Alignment, random: Random) -> Sides:
     link = random.choice(links)
     spans = [word_spans(side)[number] for side, number in zip(pair, link[:2], strict=True)]
     words = [side[begin:end] for side, (begin, end) in zip(pair, spans, strict=True)]
-    if not all(word.isalpha() and len(word) > 1 for word in words):
+    if not all(word.isalpha() and word.upper().isupper() and len(word) > 1 for word in words):
         return pair
     sides = zip(pair, spans, words, strict=True)
     return Sides(*(replaced(side, [(*span, word.upper())]) for side, span, word in sides))
 
 
-def figures(pair: Sides, languages: Languages, random: Random) -> Sides:
+def figures(pair: Sides, _languages: Languages, random: Random) -> Sides:
     """Replace the numbers that occur once on each side by placeholders, as those with separators are in translation."""
     shared = shared_numbers(*pair)[:MAX_PLACEHOLDERS]
     if any(map(has_marks, pair)):
         return pair
     first = random.randint(0, MAX_PLACEHOLDERS - len(shared)) if random.random() < 0.2 else 0
     for mark, number in enumerate(shared, first):
-        pair = _with_number(pair, languages, number, lambda _, mark=mark: placeholder(mark))  # type: ignore[misc]
+        pair = _with_number(pair, number, [placeholder(mark)] * 2)
     return pair
 
 
@@ -208,8 +210,7 @@ def spaces(pair: Sides, _languages: Languages, random: Random) -> Sides:
 def numbers(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Replace each number that occurs once on each side by another, formatted for each language."""
     for number in shared_numbers(*pair):
-        new = str(invented_number(random))
-        pair = _with_number(pair, languages, number, partial(written, new, ungrouped=4))
+        pair = _with_number(pair, number, written(str(invented_number(random)), languages, ungrouped=4))
     return pair
 
 
@@ -218,7 +219,7 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
     numbers gets a quantity in parentheses, or becomes one."""
     shared = shared_numbers(*pair)
     for number in shared:
-        pair = _with_number(pair, languages, number, partial(written, invented_decimal(random)))
+        pair = _with_number(pair, number, written(invented_decimal(random), languages))
     if shared:
         return pair
     quantities = invented_quantity(languages, random)
@@ -227,10 +228,9 @@ def decimals(pair: Sides, languages: Languages, random: Random) -> Sides:
     return Sides(*(f"{side} ({quantity})" for side, quantity in zip(pair, quantities, strict=True)))
 
 
-def _with_number(pair: Sides, languages: Languages, number: str, new: Callable[[str], str]) -> Sides:
-    """The pair with a number replaced by the `new` one of each language."""
-    sides = zip(pair, languages, strict=True)
-    return Sides(*(re.sub(whole_number(number), new(language), side) for side, language in sides))
+def _with_number(pair: Sides, number: str, texts: Sequence[str]) -> Sides:
+    """The pair with a number replaced by the text for each side."""
+    return Sides(*(re.sub(whole_number(number), text, side) for side, text in zip(pair, texts, strict=True)))
 
 
 def _between(pair: Sides, before: str, after: str) -> Sides:
@@ -251,8 +251,11 @@ def signs(pair: Sides, _languages: Languages, random: Random) -> Sides:
 
 
 def inserts(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Add the same string at the beginning or the end of both sides; sometimes it replaces both sides."""
+    """Add the same string at the beginning or the end of both sides; sometimes it replaces both sides. A word in a
+    script of one of the sides is not added: it would have to be translated."""
     insert, kind = invented_insert(random), random.randrange(8)
+    if not insert.isascii() and script_of(insert[0]) in map(script_of, pair.source + pair.target):
+        return pair
     if kind == 0 and not any(map(has_marks, pair)):
         return Sides(insert, insert)
     return _between(pair, f"{insert} ", "") if kind == 1 else _between(pair, "", f" {insert}")
@@ -270,8 +273,8 @@ def same(pair: Sides, _languages: Languages, _random: Random) -> Sides:
 
 def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Put both sides in the quotation marks of their languages, or in straight ones."""
-    straight = random.random() < 0.5
-    marks = [('"', '"') if straight else _QUOTES.get(normal_code(language), _QUOTES["en"]) for language in languages]
+    straight = random.random() < 0.5 or not {*map(normal_code, languages)} <= _QUOTES.keys()
+    marks = [('"', '"') if straight else _QUOTES[normal_code(language)] for language in languages]
     return Sides(*(f"{opening}{side}{closing}" for side, (opening, closing) in zip(pair, marks, strict=True)))
 
 
@@ -282,20 +285,18 @@ def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
     return Sides(*(side.rstrip("".join(_FINAL)).rstrip() for side in pair))
 
 
-def _each_word(change: Callable[[str], str], *sides: str) -> Augmentation:
-    """Change every word of some sides, except addresses."""
-
-    def changed(text: str) -> str:
-        return _WORD.sub(lambda match: match[0] if _ADDRESS.search(match[0]) else change(match[0]), text)
-
-    return lambda pair, _languages, _random: pair._replace(**{side: changed(getattr(pair, side)) for side in sides})
+def _each_word(change: Callable[[str], str], sides: int, pair: Sides, _languages: Languages, _random: Random) -> Sides:
+    """Change every word of the first side or of both, except addresses, if that changes each: Arabic has no case."""
+    new = [_WORD.sub(lambda match: change(match[0]), side) for side in pair[:sides]]
+    return pair if any(map(str.__eq__, new, pair)) else Sides(*new, *pair[sides:])
 
 
 def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
-    """Put one or two typing errors into source words of at least three letters, but not into annotated terms."""
+    """Put one or two typing errors into source words of at least three letters, but not into annotated terms, nor
+    into names and variables, which the target has, too."""
     source = pair.source
     for _ in range(random.randint(1, MAX_TYPOS)):
-        places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1]]
+        places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1] and match[1] not in pair.target]
         if not places:
             break
         begin, end = random.choice(places)
@@ -326,21 +327,22 @@ def _mistyped(word: str, random: Random) -> str:
 
 
 AUGMENTATIONS: dict[str, Augmentation] = {
-    "same": same,
     "names": names,
     "numbers": numbers,
     "inserts": inserts,
     "quotes": quotes,
     "lists": lists,
     "bare": bare,
-    "lowercase": _each_word(str.lower, "source", "target"),
-    "uppercase": _each_word(str.upper, "source", "target"),
-    "titlecase": _each_word(lambda word: word[:1].upper() + word[1:], "source"),
+    "lowercase": partial(_each_word, str.lower, 2),
+    "uppercase": partial(_each_word, str.upper, 2),
+    "titlecase": partial(_each_word, lambda word: word[:1].upper() + word[1:], 1),
     "typos": typos,
     "decimals": decimals,
     "signs": signs,
     "spaces": spaces,
+    "same": same,
     "figures": figures,
     "formality": formality,
 }
-"""In the order in which they are applied; `join` and `ALIGNED` come before."""
+"""In the order in which they are applied, `same` after those that need two languages; `join` and `ALIGNED` come
+before."""

@@ -96,8 +96,8 @@ def clean(
     max_length_ratio: float,
     drop_duplicates: bool,
     drop_identical: bool,
-    is_held_out: Callable[[Pair], bool] | None = None,
-    fault: Callable[[Pair], str] | None = None,
+    is_held_out: Callable[[Pair], bool] = lambda pair: False,
+    fault: Callable[[Pair], str] = lambda pair: "",
 ) -> Iterator[Pair]:
     """The pairs that pass all filters, in order; `report` is updated meanwhile.
 
@@ -130,9 +130,7 @@ def clean(
             if key in seen:
                 return "duplicate"
             seen.add(key)
-        if is_held_out is not None and is_held_out(pair):
-            return "held_out"
-        return fault(pair) if fault is not None else ""
+        return "held_out" if is_held_out(pair) else fault(pair)
 
     for pair in pairs:
         report.total += 1

@@ -15,13 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
-from unicodedata import combining, normalize
+from unicodedata import normalize
 
 from limelight.errors import UserError, shown
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, annotated, has_marks, without_marks
 from limelight.text.sentences import split_sentences
-from limelight.text.words import read_table, replaced, word_spans, words_of
+from limelight.text.words import read_table, replaced, without_accents, word_spans, words_of
 
 MAX_TERMS = 100_000
 MAX_CHARACTERS = 200
@@ -129,33 +129,32 @@ class Glossary:
             signs = [source[: spans[0][0]], *_signs(source, spans), source[spans[-1][1] :]]
             insort(node.terms, (words, signs, term), key=lambda entry: -len("".join(entry[1])))
 
-    def __len__(self) -> int:
-        return len(self.terms)
-
     def find(self, text: str) -> list[Match]:
         """The terms in a text; if several begin at a word, the longest. Only whole words match, in base form or with
         an ending of the language; words that are in capitals in a term have to be in capitals in the text."""
         text = text.translate(_TYPOGRAPHIC)
         words = word_spans(text)
+        bases = [list(self._endings.bases(text[slice(*span)])) for span in words]
         matches, end = list[Match](), 0
         for number, (begin, _) in enumerate(words):
-            if begin >= end and (match := self._begun_by(text, words, number)):
+            if begin >= end and (match := self._begun_by(text, words, bases, number)):
                 matches.append(match)
                 end = match.end
         return matches
 
-    def _begun_by(self, text: str, words: Sequence[tuple[int, int]], number: int) -> Match | None:
+    def _begun_by(
+        self, text: str, words: Sequence[tuple[int, int]], bases: Sequence[list[str]], number: int
+    ) -> Match | None:
         """The longest term that begins with this word of a text."""
         nodes, longest, last = [self._root], None, number
         while nodes and last < len(words):
-            bases = list(self._endings.bases(text[slice(*words[last])]))
-            nodes = [child for node in nodes for base in bases if (child := node.children.get(base))]
+            nodes = [child for node in nodes for base in bases[last] if (child := node.children.get(base))]
             last += 1
             spans = words[number:last]
-            words_of_text = [normalize("NFC", text[begin:end]) for begin, end in spans]
             for term_words, (before, *between, after), term in (term for node in nodes for term in node.terms):
                 begin, end = spans[0][0] - len(before), spans[-1][1] + len(after)
                 is_here = begin >= 0 and text.startswith(before, begin) and text.startswith(after, spans[-1][1])
+                words_of_text = (normalize("NFC", text[slice(*span)]) for span in spans)
                 is_form = all(map(self._endings.is_form, words_of_text, term_words))
                 if is_here and is_form and _signs(text, spans) == between:
                     longest = Match(begin, end, term)
@@ -241,16 +240,11 @@ def phrases_of(terms: Sequence[Match], translation: str, language: str) -> list[
 
 def _is_form(word: str, other: str) -> bool:
     """Whether a word is another one with another ending of up to two letters, or a compound that ends or begins with
-    it, or has it between hyphens."""
-    plain, plain_other = _folded(word), _folded(other)
+    it, or has it between hyphens. Inflected forms may differ in accents and umlauts."""
+    plain, plain_other = without_accents(word), without_accents(other)
     if plain.isdecimal():
         return plain == plain_other
     stem = plain[: max(MIN_TARGET_STEM, len(plain) - 2)]
     is_compound = len(plain) > MIN_TARGET_STEM and (plain_other.startswith(plain) or plain_other.endswith(plain))
     is_part = is_compound or plain in plain_other.split("-")  # WLAN-Router
     return is_part or (plain_other.startswith(stem) and len(plain_other) <= len(plain) + 2)
-
-
-def _folded(text: str) -> str:
-    """Without accents and umlauts, in which inflected forms may differ."""
-    return "".join(character for character in normalize("NFD", text) if not combining(character))

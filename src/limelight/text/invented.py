@@ -6,7 +6,7 @@ from random import Random
 
 from limelight.text.kept_signs import SIGNS
 from limelight.text.languages import normal_code
-from limelight.text.numbers import NOTATIONS, SPACED
+from limelight.text.numbers import NOTATIONS, SPACED, Notation
 from limelight.text.words import read_table
 
 _PARTS = {name: parts.split() for name, parts in read_table("invented.txt")}
@@ -32,14 +32,21 @@ def invented_number(random: Random) -> int:
     return random.randint(2, 10 ** random.randint(1, 7))
 
 
-def written(number: str, language: str, ungrouped: int = 3) -> str:
-    """A number such as `1299.50` formatted for a language: `1,299.50` in English, `1.299,50` in German. A whole part of
-    at most `ungrouped` digits has no separators."""
-    notation = NOTATIONS.get(normal_code(language), SPACED)
+def _notations_of(languages: Sequence[str]) -> Sequence[Notation]:
+    """The notations of two languages; twice the same one if the other is unknown, as numbers are carried."""
+    known = [NOTATIONS[code] for code in map(normal_code, languages) if code in NOTATIONS] or [SPACED]
+    return (known * 2)[:2]
+
+
+def written(number: str, languages: Sequence[str], ungrouped: int = 3) -> list[str]:
+    """A number such as `1299.50` formatted for two languages: `1,299.50` in English, `1.299,50` in German. A whole part
+    of at most `ungrouped` digits has no separators."""
     whole, point, decimals = number.partition(".")
-    if len(whole) > ungrouped:
-        whole = f"{int(whole):,}".replace(",", notation.group)
-    return whole + (notation.decimal if point else "") + decimals
+    grouped = f"{int(whole):,}" if len(whole) > ungrouped else whole
+    return [
+        grouped.replace(",", notation.group) + notation.decimal * bool(point) + decimals
+        for notation in _notations_of(languages)
+    ]
 
 
 def invented_decimal(random: Random) -> str:
@@ -66,8 +73,7 @@ def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
         random.random() < 0.5,
     )
     quantities = []
-    for language in languages:
-        number, is_first = written(value, language), NOTATIONS.get(normal_code(language), SPACED).currency_first
+    for number, (_, _, is_first) in zip(written(value, languages), _notations_of(languages), strict=True):
         if kind == 2:
             quantities.append(f"{sign}{number} {unit}")
         elif kind == 3:
@@ -90,13 +96,14 @@ def invented_sign(random: Random) -> str:
 
 
 def whole_number(digits: str) -> str:
-    """A pattern of these digits where they are not within another number, a word or a date."""
-    return rf"(?<![\w.,:/-]){digits}(?![\w:/-]|[.,]\d)"
+    """A pattern of these digits where they are not within another number, a word, a date or a variable."""
+    return rf"(?<![\w.,:/{{$%#-]){digits}(?![\w:/-]|[.,]\d)"
 
 
 def shared_numbers(source: str, target: str) -> list[str]:
-    """The whole numbers that occur exactly once on each side, not within others, in order."""
-    sides = [re.findall(whole_number(r"\d+"), text) for text in (source, target)]
+    """The whole numbers that occur exactly once on each side, not within others, in order; without 1, whose noun may be
+    another form."""
+    sides = [re.findall(whole_number(r"(?!1\b)\d+"), text) for text in (source, target)]
     return [number for number in sides[0] if all(side.count(number) == 1 for side in sides)]
 
 

@@ -49,7 +49,7 @@ def contradiction(texts: Sequence[str], language: str) -> str:
     'is in Cyrillic script'
     """
     code = normal_code(language)
-    scripts, own = _scripts_in("".join(texts)), scripts_of(code)
+    scripts, own = scripts_in("".join(texts)), scripts_of(code)
     if own and scripts.total() >= MIN_LETTERS:
         script, count = scripts.most_common(1)[0]
         if {code, language_of_script := _by_script(scripts)} == {"ja", "zh"}:
@@ -66,7 +66,7 @@ def likely_language(texts: Sequence[str]) -> str:
     >>> likely_language(["Der Hund und die Katze sind nicht in dem Haus, und ich bin es auch nicht."] * 10)
     'de'
     """
-    scripts = _scripts_in("".join(texts))
+    scripts = scripts_in("".join(texts))
     return "" if scripts.total() < MIN_LETTERS else _by_script(scripts) or _by_words(texts)
 
 
@@ -94,7 +94,8 @@ def _are_near(one: str, other: str) -> bool:
     return any({one, other} <= group for group in _NEAR)
 
 
-def _scripts_in(text: str) -> Counter[str]:
+def scripts_in(text: str) -> Counter[str]:
+    """How many letters of each script a text has."""
     return Counter(script_of(letter) for letter in text if letter.isalpha())
 
 
@@ -153,7 +154,7 @@ def foreign_language(text: str, known: Collection[str]) -> tuple[str, float]:
 def _other_script(text: str, own: set[str]) -> str:
     if text.isascii():  # no other script has these letters
         return ""
-    counts = _scripts_in(text)
+    counts = scripts_in(text)
     used = set().union(*(scripts_of(code) for code in own))
     if not counts or not all(scripts_of(code) for code in own):
         return ""

@@ -33,7 +33,14 @@ def language_name(code: str) -> str:
     return f"{name} ({REGIONS.get(region.upper(), region)})" if region and name != code else name
 
 
-_FAMILIES = {"cjk": "han", "hiragana": "kana", "katakana": "kana", "katakana-hiragana": "kana"}
+_FAMILIES = {
+    "cjk": "han",
+    "hiragana": "kana",
+    "katakana": "kana",
+    "katakana-hiragana": "kana",
+    "halfwidth": "kana",
+    "fullwidth": "latin",
+}
 
 
 @lru_cache(maxsize=1024)

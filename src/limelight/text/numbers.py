@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 from unicodedata import numeric
 
@@ -32,13 +33,14 @@ class Notation(NamedTuple):
 
 
 _POINT, _COMMA, SPACED = Notation(".", ",", True), Notation(",", "."), Notation(",", "\u00a0")
-NOTATIONS = {
+_ROWS = {
     "fr": Notation(",", "\u202f"),
-    **dict.fromkeys(("ar", "fa"), Notation(".", ",")),
-    **dict.fromkeys(("en", "ja", "zh", "ko", "th", "he", "hi"), _POINT),
-    **dict.fromkeys(("de", "it", "nl", "da", "id", "tr", "el", "hr", "sl", "ro", "pt", "es"), _COMMA),
-    **dict.fromkeys(("pl", "cs", "sk", "ru", "uk", "bg", "sv", "fi", "no", "hu", "et", "lv", "lt"), SPACED),
+    "ar fa": Notation(".", ","),
+    "en ja zh ko th he hi": _POINT,
+    "de it nl da id tr el hr sl ro pt es": _COMMA,
+    "pl cs sk ru uk bg sv fi no hu et lv lt": SPACED,
 }
+NOTATIONS = {code: notation for codes, notation in _ROWS.items() for code in codes.split()}
 """The notation of each language. Numbers of other languages are read in every notation, and written as they are."""
 
 BOTH = ("ar", "fa")
@@ -59,7 +61,7 @@ _UNIT = (
     r"(?:[kcmµ]?[gml]|[kMG]?[WVB]|[kMG]?Hz|kWh|km/h|[A-Z]{3})[²³]?(?![\w/]))"
 )
 _CODE = (
-    rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|(?!\d\d?h\d\d\b)\d+[{LETTERS}]+\d\w*)"  # A4, 4x4
+    rf"(?<![\w{_CURRENCY}])(?:[{LETTERS}]+[-_]?\d\w*(?:[./:-]\w+)*|(?!\d\d?h[0-5]\d\b)\d+[{LETTERS}]+\d\w*)"  # A4, 4x4
     rf"|(?<=ersion[ \u00a0])\d+(?:\.\d+)+"
     r"|(?<![\w.])(?!\d{1,3}(?>(?:\.\d{3})+)(?![.\d]*\d))\d+(?:[.:-]\d+){2,}(?!\w)"  # 1.2.3, 192.168.0.1, 555-123-4567
     r"|(?<!\w)\+\d[\d ./()-]{7,}\d|(?<!\w)\d{4}(?: \d{4}){2,}"  # telephone numbers, payment cards
@@ -115,7 +117,8 @@ def find_numbers(text: str, language: str) -> tuple[Number, ...]:
 
 def _read(text: str, match: re.Match[str], language: str) -> Number:
     kind, digits, end = str(match.lastgroup), match[0], match.end()
-    parts, readings = _parts(digits), set[Reading]()
+    parts = _parts(digits)
+    readings: set[Reading]
     if kind == "time":
         half = _HALF_DAY.match(text, end) if NOTATIONS.get(language, _POINT).currency_first else None
         hour, minute = parts[0] % 12 + 12 * (half[1] in "pP") if half else parts[0], (*parts[1:], 0)[0]
@@ -181,7 +184,7 @@ def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = Fals
         after, new = text[number.end : number.end + 1], localized(number, source, target)
         new = re.sub(r"\d", lambda digit: str(int(digit[0])), new)
         # A unit in another script, and what is written without a space, are the model's.
-        has_unit = re.search(f"(?<!°)[{LETTERS}]", new) and "latin" not in (scripts or ("latin",))
+        has_unit = scripts and "latin" not in scripts and re.search(f"(?<!°)[{LETTERS}]", new)
         is_unknown = number.kind == "plain" and (has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
         if (is_fixed or every) and not is_unknown:
             yield Found(number.begin, number.end, text=new)
@@ -243,7 +246,7 @@ def _composed(number: Number, others: list[Number], text: str) -> bool:
     taken = list[Number]()
     for part in parts:
         same = (other for other in others if _parts(other.text) == (part,) and other not in taken)
-        taken += [counterpart for counterpart in [next(same, None)] if counterpart]
+        taken += islice(same, 1)
     if len(parts) < 2 or len(taken) < len(parts) - (number.kind == "date"):
         return False
     if number.kind == "time" and not any(map(str.isalpha, text[taken[0].end : taken[1].begin])):

@@ -87,10 +87,11 @@ class Plan(NamedTuple):
                 numbers = source.numbers
                 text = renumbered(text, numbers, text_placeholder) if numbers else without_marks(text)
             sentences.append(source.prefix + text + source.suffix)
-        joined, failed = self.gaps.join(sentences), tuple[int, ...]()
-        if self.spans is not None:
-            joined, failed = restore(joined, self.spans)
-        return joined, [(self.spans or ())[number].text for number in failed]
+        joined = self.gaps.join(sentences)
+        if self.spans is None:
+            return joined, []
+        joined, failed = restore(joined, self.spans)
+        return joined, [self.spans[number].text for number in failed]
 
 
 def plan_text(

@@ -178,6 +178,7 @@ def _cut(text: str) -> tuple[int, int]:
         if places:
             cut = min(places, key=lambda position: abs(position - middle))
             return len(text[:cut].rstrip()), size - len(text[cut:].lstrip())
-    match = _CHARACTER.search(text, middle, min(middle + MAX_JOINED, size - 1))
-    cut = match.start() if match else min(middle + MAX_JOINED, size - 1)
+    limit = min(middle + MAX_JOINED, size - 1)
+    match = _CHARACTER.search(text, middle, limit)
+    cut = match.start() if match else limit
     return cut, cut

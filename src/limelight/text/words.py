@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from unicodedata import combining, normalize
 
 _HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -49,6 +50,11 @@ def is_unspaced(character: str) -> bool:
     return _UNSPACED.match(character) is not None
 
 
+def without_accents(text: str) -> str:
+    """The text without accents and umlauts."""
+    return "".join(character for character in normalize("NFD", text) if not combining(character))
+
+
 def comparable_length(text: str) -> int:
     """The number of characters; one of Chinese or Japanese counts as three, because it says as much."""
     return len(text) + (0 if text.isascii() else 2 * len(_DENSE.findall(text)))
@@ -59,8 +65,15 @@ COMBINING = (
     "\u3099\u309a\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0f84\u0f86\u0f87"
     "\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f"
     "\u109a-\u109d\u17b4-\u17d3\u17dd"
+    "\u0610-\u061a\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
+    "\u08ca-\u08e1\u08e3-\u08ff\u135d-\u135f\u1712-\u1715\u1732-\u1734\u1752\u1753\u1772\u1773\u1920-\u193b\u1a17-\u1a1b"
+    "\u1a55-\u1a7f\u1ab0-\u1ace\u1b00-\u1b04\u1b34-\u1b44\u1b80-\u1b82\u1ba1-\u1bad\u1be6-\u1bf3\u1c24-\u1c37"
+    "\u1dc0-\u1dff\ua802\ua806\ua80b\ua823-\ua827\ua82c\ua880\ua881\ua8b4-\ua8c5\ua926-\ua92d\ua947-\ua953"
+    "\ua980-\ua983\ua9b3-\ua9c0\ua9e5\uaa29-\uaa36\uaa43\uaa4c\uaa4d\uaa7b-\uaa7d\uaab0\uaab2-\uaab4\uaab7\uaab8"
+    "\uaabe\uaabf\uaac1\uaaeb-\uaaef\uaaf5\uaaf6\uabe3-\uabea\uabec\uabed\U00010d24-\U00010d27\U00011100-\U00011102"
+    "\U00011127-\U00011134\U00011145\U00011146\U00011435-\U00011446\U000114b0-\U000114c3\U0001e944-\U0001e94a"
 )
-"""Vowel signs and other combining marks, which Python's \\w does not match."""
+"""Vowel signs and other combining marks of scripts in use, which Python's \\w does not match."""
 EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
 """Characters that belong to the one before: combining marks, variation selectors, skin tones and tags."""
 _INSIDE = rf"[^\W_{UNSPACED}][{COMBINING}]*"

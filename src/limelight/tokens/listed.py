@@ -63,16 +63,13 @@ class ListedTokenizer(FileTokenizer):
         self._ids = {piece: number for number, piece in enumerate(pieces)}
 
     def encode(self, text: str) -> list[int]:
-        """The best segmentation of `text`, without an end id."""
-        return [self._ids.get(piece, UNKNOWN) for piece in self._split(text)]
-
-    def _split(self, text: str) -> list[str]:
-        """The tokens of a text, with the language code, if any, first."""
+        """The best segmentation of `text`, after the token of its language code if it has one, without an end id."""
         text = normalize(text)
         pieces, code = list[str](), text.partition("<<")[0] + "<<"
         if code in self._ids and code.startswith(">>"):
             pieces, text = [code], text[len(code) :]
-        return pieces + self._processor.encode(text, out_type=str)
+        pieces += self._processor.encode(text, out_type=str)
+        return [self._ids.get(piece, UNKNOWN) for piece in pieces]
 
 
 def listed_model(model: bytes, pieces: Sequence[str]) -> bytes:

@@ -134,13 +134,10 @@ class TaggedTokenizer:
     """
 
     def __init__(self, tokenizer: Tokenizer, *tags: str) -> None:
-        """The tags follow the tags of `tokenizer`, if it has some. Raises `UserError` if the vocabulary lacks one."""
-        inner, known = tokenizer, list[int]()
-        if isinstance(tokenizer, TaggedTokenizer):
-            inner, known = tokenizer.tokenizer, tokenizer.tags
-        self.tokenizer: Tokenizer = inner
-        self.kind, self.size, self.padding = inner.kind, inner.size, inner.padding
-        self.tags: list[int] = [*known, *map(tokenizer.reserved_id, tags)]
+        """Raises `UserError` if the vocabulary lacks one of the tags."""
+        self.tokenizer = tokenizer
+        self.kind, self.size, self.padding = tokenizer.kind, tokenizer.size, tokenizer.padding
+        self.tags = list(map(tokenizer.reserved_id, tags))
 
     def reserved_id(self, piece: str) -> int:
         return self.tokenizer.reserved_id(piece)

@@ -92,6 +92,15 @@ def test_products_of_numbers_are_those_of_torch_in_any_batch(
         np.testing.assert_array_equal(product(given[row : row + 1].numpy(), packed)[0], together[row])
 
 
+@pytest.mark.parametrize("default", [torch.float64, torch.bfloat16])
+def test_the_default_type_of_torch_changes_nothing(default: torch.dtype) -> None:
+    torch.set_default_dtype(default)
+    try:
+        assert pack([(torch.ones(3, 4, dtype=torch.float32), None)], "fp32").biases.dtype == np.float32
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_many_outputs_are_those_of_a_few(numbers: np.random.Generator) -> None:
     """More than one tile of them, and the last one is not full."""
     layer = Layer(numbers, 2 * TILE * LANES + 21, 13)

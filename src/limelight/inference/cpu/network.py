@@ -126,7 +126,7 @@ def network_of(model: Transformer, precision: str) -> Network | None:
     is_known = all(type(part) in KNOWN for part in model.modules())
     is_plain = all(part.kv_heads == part.heads for part in attentions)
     embedding = model.decoder.embedding.weight
-    if not (encoder and decoder and is_known and is_plain and embedding.dtype in (torch.float32, torch.int8)):
+    if not (is_known and is_plain and embedding.dtype in (torch.float32, torch.int8)):
         return None
     heads = {(part.heads, part.head_size, part.value_size) for part in attentions}
     recurrent = isinstance(decoder[0], SSRULayer)

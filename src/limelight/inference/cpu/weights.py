@@ -69,9 +69,9 @@ class Inputs(NamedTuple):
 def pack(layers: Sequence[tuple[Tensor, Tensor | None]], precision: str) -> Weights:
     """Pack the weights of layers with the same input, each a matrix (out, in) and a bias, as one layer for `fp32`,
     `bf16` or `int8`. Stored int8 rows are taken as they are."""
-    biases: Numbers = torch.cat(
-        [torch.zeros(len(weight)) if bias is None else bias.detach().float() for weight, bias in layers]
-    ).numpy()
+    biases: Numbers = np.concatenate(
+        [np.zeros(len(weight), np.float32) if bias is None else numbers_of(bias).numpy() for weight, bias in layers]
+    )
     if precision == "int8":
         values, scales = zip(*(rows_of(weight) for weight, _ in layers), strict=True)
         return pack_rows(torch.cat(values).numpy(), torch.cat(scales).numpy(), biases)

@@ -116,7 +116,7 @@ class Stack(nn.Module):
 
     def begin(self, ages: Int[Tensor, " batch"], width: int) -> Past | Cells:
         """The past before the first position, of `width` hypotheses for each sentence."""
-        if not isinstance(next(iter(self.layers), None), SSRULayer):
+        if not isinstance(self.layers[0], SSRULayer):
             return Past.begin(tuple(Columns() for _ in self.layers), ages, width)
         weight = self.embedding.weight
         cell = weight.new_zeros(len(ages), width, weight.shape[1], dtype=cell_precision(weight.dtype))

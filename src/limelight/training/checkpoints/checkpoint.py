@@ -31,7 +31,7 @@ from limelight.training.optimization.precision import FIRST
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
-FORMAT = 6
+FORMAT = 7
 """Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
 resumed exactly and is refused. One without a format has format 1."""
 PARTS = ("weights.safetensors", "optimizer.safetensors", "progress.json")
