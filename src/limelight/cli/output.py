@@ -161,7 +161,7 @@ def show(text: str) -> None:
 def report(figures: Figures, *, as_json: bool) -> None:
     """Print figures as a table for display, or as JSON, which is in UTF-8 as all results are."""
     if as_json:
-        _standard_output(encoding="utf-8")(figures.to_json() + "\n")
+        _standard_output(encoding="utf-8", errors="replace")(figures.to_json() + "\n")
     else:
         show(figures.table())
 

@@ -1,7 +1,7 @@
 /** Drawing the next word: what temperature, top-k and top-p leave of its distribution, and a token of it. */
 
 import { element, fill, legend, quiet, slider } from "./dom.js";
-import { questionOf } from "./server.js";
+import { QUESTION } from "./store.js";
 
 const KNOBS = [
   { key: "heat", name: "Temperature", min: 10, max: 200, step: 10, said: (value) => (value / 100).toFixed(1) },
@@ -86,9 +86,9 @@ export function createSampling(context) {
   const go = async () => {
     const { translation, steps } = context.document;
     const step = Math.min(store.get("step"), steps.length - 1);
-    const asked = JSON.stringify(questionOf(store));
+    const asked = JSON.stringify(QUESTION.map(store.get));
     const probabilities = await now(context, step);
-    if (asked !== JSON.stringify(questionOf(store))) return undefined; // another question has been asked since
+    if (asked !== JSON.stringify(QUESTION.map(store.get))) return undefined; // another question has been asked since
     const id = drawn(probabilities, Math.random());
     const probability = probabilities.get(id);
     const share = probability < 0.01 ? probability.toPrecision(1) : probability.toFixed(2);

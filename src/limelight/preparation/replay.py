@@ -253,14 +253,16 @@ def by_direction(parts: Iterable[Part]) -> Text:
 
 def _by_role(text: Text, unseen: Text, wanted: int) -> GeneralText:
     """The pairs of each role. Measured are pairs that the parent has not seen, if there are enough; none of their text
-    is replayed, in any direction."""
+    is replayed, in any direction, if there is other text."""
     usable = {direction: first_by_hash(pairs) for direction, pairs in text.items()}
     enough = {direction: pairs for direction, pairs in usable.items() if len(pairs) >= MIN_PAIRS}
     general, held_out = GeneralText(), set[str]()
     for direction, replayed in enough.items():
         measured = first_by_hash(unseen.get(direction, ()))
         count = min(MEASURED // len(enough), len(replayed) // 4)
-        measured = (measured if len(measured) >= 2 * min(count, MIN_PAIRS) else replayed)[: 2 * count]
+        if len(measured) < 2 * min(count, MIN_PAIRS):
+            measured, replayed = replayed[: 2 * count], replayed[2 * count :]
+        measured = measured[: 2 * count]
         general[direction] = {"train": replayed, "valid": measured[::2], "test": measured[1::2]}
         held_out.update(text for pair in measured for text in (pair.source, pair.target))
     for roles in general.values():

@@ -39,6 +39,7 @@ from limelight.text.words import replaced, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
+MAX_DRAWS = 8
 INVENTED = 0.5
 """Share of invented names where there are lists: a model should copy any name."""
 
@@ -158,9 +159,9 @@ def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence
     shared = set(_NAME.findall(pair.source)) & set(_NAME.findall(pair.target))
     for word in sorted(shared):
         if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
-            name = _name_like(word, pair, lists, random)
-            if (name[0] in _VOWELS) == (word[0] in _VOWELS):
-                pair = Sides(*(side.replace(word, name) for side in pair))
+            drawn = (_name_like(word, pair, lists, random) for _ in range(MAX_DRAWS))
+            name = next((each for each in drawn if (each[0] in _VOWELS) == (word[0] in _VOWELS)), word)
+            pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
 
 
@@ -291,12 +292,12 @@ def _each_word(change: Callable[[str], str], sides: int, pair: Sides, _languages
     return pair if any(map(str.__eq__, new, pair)) else Sides(*new, *pair[sides:])
 
 
-def typos(pair: Sides, _languages: Languages, random: Random) -> Sides:
+def typos(pair: Sides, languages: Languages, random: Random) -> Sides:
     """Put one or two typing errors into source words of at least three letters, but not into annotated terms, nor
-    into names and variables, which the target has, too."""
-    source = pair.source
+    into names and variables, which a target in another language has, too."""
+    source, kept = pair.source, "" if languages.source == languages.target != "" else pair.target
     for _ in range(random.randint(1, MAX_TYPOS)):
-        places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1] and match[1] not in pair.target]
+        places = [match.span(1) for match in _MISTAKABLE.finditer(source) if match[1] and match[1] not in kept]
         if not places:
             break
         begin, end = random.choice(places)
