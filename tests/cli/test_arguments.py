@@ -100,13 +100,22 @@ def test_the_fields_of_a_record_are_options_in_its_place() -> None:
 TABLES = {
     "a.tsv": "1\teins\tone\n2\tzwei\ttwo\n",
     "h.tsv": "id\tGerman\tEnglish\n1\teins\tone\n2\tzwei\ttwo\n",
+    "scored.tsv": "one\t1\teins\ntwo\t0\tzwei\n",
     "a.csv": "id,deutsch,englisch,note\n1,eins,one,x\n2,zwei,two,y\n",
     "a.jsonl": '{"de_text": "eins", "en_text": "one"}\n{"en_text": "two", "de_text": "zwei"}\n',
 }
 
 
 @pytest.mark.parametrize(
-    "given", ["a.tsv:3,2", "h.tsv:English,German", "a.csv:englisch,deutsch", "a.csv:3,2", "a.jsonl:en_text,de_text"]
+    "given",
+    [
+        "a.tsv:3,2",
+        "h.tsv:English,German",
+        "scored.tsv:1,3",
+        "a.csv:englisch,deutsch",
+        "a.csv:3,2",
+        "a.jsonl:en_text,de_text",
+    ],
 )
 def test_columns_of_a_table_are_chosen_by_number_or_name_in_either_order(given: str, tmp_path: Path) -> None:
     for name, content in TABLES.items():

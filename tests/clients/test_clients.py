@@ -118,7 +118,10 @@ def test_libretranslatepy(place: Place) -> None:
 
     client = LibreTranslateAPI(place.url, api_key=place.key)
     assert client.translate(TEXTS[0], "en", "de") == expected(place)[0]
-    assert client.languages() == [{"code": "en", "name": "English", "targets": ["de"]}]
+    assert client.languages() == [
+        {"code": "en", "name": "English", "targets": ["de"]},
+        {"code": "de", "name": "German", "targets": []},
+    ]
     assert client.detect("a cat")[0]["language"] == "en"
     with pytest.raises(urllib.error.HTTPError, match="403"):
         LibreTranslateAPI(place.url, api_key="wrong").translate("a", "en", "de")

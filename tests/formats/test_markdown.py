@@ -87,6 +87,7 @@ def test_inline(text: str, shown: str) -> None:
     [
         ("[![Build](b.svg)](x) [![PyPI](p.svg)](y)", []),
         ("[![Build](b.svg)](x) It **runs** ![dog](d.png)", ["| It |runs| |dog|"]),
+        ("[![Build](b.svg) it](x) [![](b.svg) and **on**](x)", ["||Build| it| || and |on||"]),
         ("***both*** and **_x_** *a **b** c*", ["||both|| and ||x|| |a |b| c|"]),
         ("a ~~~b~~~ c", ["a ~|b~| c"]),
         ("![a *b* c](x 't') d", ["|a |b| c| d"]),
@@ -244,3 +245,4 @@ def test_the_text_of_a_container_of_mkdocs_is_translated() -> None:
     assert texts(f"```\nno\n  ```\n\n{text}", ".md")[-3:] == ["some text and more", "a point", "after it"]
     assert translated(text, ".md").endswith("\n    SOME TEXT AND MORE\n\n    - A POINT\n\nAFTER IT\n\n    no text\n")
     assert translated(text, ".md").startswith("!!! note ")
+    assert texts("[^n]: a note\n\n    two\n\none\n:   a b\n\n    c\n", ".md") == ["|: a note", "two", "one|a b", "c"]

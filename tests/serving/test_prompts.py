@@ -19,6 +19,7 @@ TEXT = "A dog runs."
         (f"Translate the following text into French:\n\n{TEXT}", "", "fr"),
         (f"Translate the following text from English to German: \n\n{TEXT}", "en", "de"),
         (f"Translate the following text from English (US) to Deutsch: \n\n{TEXT}", "en", "de"),
+        (f"Translate the following text from Bahasa Indonesia to Ελληνικά: \n\n{TEXT}", "id", "el"),
         (f"Please translate this into German:\n{TEXT}", "", "de"),
         (f"Translate the following English text to French. Keep the format.\n\n{TEXT}", "", "fr"),
         (f"Translate from en to de_AT: {TEXT}", "en", "de_AT"),

@@ -30,7 +30,7 @@ def test_every_list_has_the_languages_that_can_be_reached(service: Running) -> N
         ("pt", "en", ""), ("en", "de", ""), ("pt", "de", "en"),
     ]  # fmt: skip
     libre = {each["code"]: each["targets"] for each in service.get("/languages").value}
-    assert libre == {"pt": ["en", "de"], "en": ["de"]}
+    assert libre == {"pt": ["en", "de"], "en": ["de"], "de": []}
     assert {each["id"] for each in service.get("/v1/models").value["data"]} >= {"one:pt-en", "one:en-de", "one:pt-de"}
     for kind, codes in (("source", ["PT", "EN"]), ("target", ["EN-GB", "EN-US", "DE"])):
         assert [each["language"] for each in service.get(f"/v2/languages?type={kind}").value] == codes
@@ -67,6 +67,7 @@ def test_a_service_without_pivots_does_not_offer_them() -> None:
         assert {each["code"]: each["targets"] for each in started.get("/languages").value} == {
             "pt": ["en"],
             "en": ["de"],
+            "de": [],
         }
         answer = started.post("/api/v1/translate", {"text": TEXT, "source_lang": "pt", "target_lang": "de"})
         assert (answer.status, answer.value["error"]["message"]) == (

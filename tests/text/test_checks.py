@@ -55,6 +55,7 @@ def test_an_address_has_to_come_back_as_it_was_and_as_often() -> None:
         ("Tom Miller", "Tom Miller", False),
         ("12 30", "12 30", False),
         ("OK", "OK", False),
+        ("Blah, blah, blah.", "Blah, blah, blah.", False),
         ("The dog sleeps.", "Der Hund schläft.", False),
     ],
 )
@@ -82,12 +83,8 @@ def test_loops_are_what_counting_finds() -> None:
     for _ in range(2000):
         few = draw.choices("abc", k=draw.randint(1, 5))
         output = " ".join(draw.choices("abc", k=draw.randint(0, 4)) + few * draw.randint(1, 4) + ["c"])
-        source = " ".join(draw.choices("ab", k=draw.randint(0, 9)))
-        runs = {size: longest_run(output.split(), size) for size in range(1, 9)}
-        expected = any(
-            times >= max(3 + (size == 1), 1 + longest_run(source.split(), size)) for size, times in runs.items()
-        )
-        assert (find_loop(source, output) is not None) == expected
+        expected = any(longest_run(output.split(), size) >= 3 + (size == 1) for size in range(1, 9))
+        assert (find_loop("a b a b", output) is not None) == expected
         number += expected
     assert 300 < number < 1700
 
@@ -123,6 +120,9 @@ def test_an_address_ends_where_markup_or_text_begins(text: str, address: str) ->
         ("A trillion is 1,000,000,000,000.", "Eine Billion ist 1000000000000."),
         ("Hahahahahahahahaha, how good", "Jajajajajajajajaja, qué bueno"),
         ("哈哈哈哈哈哈哈哈", "Hahahahahahahahaha"),
+        ("哈哈哈哈", "Ha ha ha ha"),
+        ("快点快点快点", "Hurry up, hurry up, hurry up"),
+        ("Danke, danke, danke!", "Thank you, thank you, thank you!"),
         ("1000000000000 m", "1.000.000.000.000 m"),
     ],
 )

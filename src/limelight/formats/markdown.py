@@ -26,10 +26,12 @@ _HIGHLIGHT = re.compile(
 """Code of Jekyll and Hugo."""
 _CONTAINER = re.compile(
     r"^(?P<fence>`{3,}+(?![^\n]*`)|~{3,}+)[^\n]*+\n(?>(?:(?! {0,3}(?P=fence))[^\n]*\n)*)[^\n]*"
-    r"|^(?P<head>(?:!!!|\?{3}\+?|===\+?)[ \t][^\n]*\n)(?P<body>(?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)",
+    r"|^(?P<head>(?:(?:!!!|\?{3}\+?|===\+?|:)[ \t]|\[\^[^\[\]\s]+\]:)[^\n]*\n)"
+    r"(?P<body>(?:(?: {4}|\t)[^\n]*\n?|[ \t]*\r?\n)+)",
     re.MULTILINE,
 )
-"""Code between fences; or a container of MkDocs, with its head, and its indented text, which would be code."""
+"""Code between fences; or a container of MkDocs, a definition or a note, and its indented text, else read as code."""
+_IMAGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])?")
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:")
 """Begins a footnote, which needs a line of its own."""
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")
@@ -315,7 +317,7 @@ def _link(state: Any, silent: bool, opened: str = "[") -> bool:
         closed = state.md.helpers.parseLinkLabel(state, label - 1, True)
         first = next(token for token in state.tokens[tokens:] if token.type == "link_open")
         first.attrs["opened"] = opened
-        if state.src.startswith("![", label) or not has_words(state.src[label:closed]):  # an image with an address
+        if not has_words(_IMAGE.sub("", state.src[label:closed])):  # or only images with an address
             _mark(first, begin, state.pos, "code")
         else:
             _mark(first, begin, label)

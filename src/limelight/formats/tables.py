@@ -48,13 +48,15 @@ def _text_columns(names: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
 
 
 def _column_indexes(columns: Sequence[str], header: Sequence[str], file: str) -> list[int]:
-    """The indexes of columns by name or number. Raises `UserError` for one that is not there."""
-    indexes = []
+    """The indexes of columns by name or number; a number is a name only where all are. Raises `UserError` for a column
+    that is not there."""
+    indexes, are_names = list[int](), set(columns) <= set(header)
     for column in columns:
         number = int(column[:4]) if column.isdecimal() else 0
-        if column not in header and not 1 <= number <= len(header):
+        is_number = 1 <= number <= len(header) and not are_names
+        if column not in header and not is_number:
             raise UserError(f"{file}: there is no column {shown(column, 30)}; the first line: {listed(header)}")
-        indexes.append(header.index(column) if column in header else number - 1)
+        indexes.append(number - 1 if is_number else header.index(column))
     return indexes
 
 
@@ -113,7 +115,7 @@ def scan_tsv(path: str | Path, separator: str = "\t", sides: Sequence[str] = ())
             if not wanted:
                 header = [cell.strip() for cell in cells]
                 wanted = _column_indexes(sides, header, name)
-                if any(side in header for side in sides):
+                if any(header[index] == side for index, side in zip(wanted, sides, strict=True)):
                     continue
             if max(wanted) < len(cells):
                 yield Pair(cells[wanted[0]], cells[wanted[1]], name, number)

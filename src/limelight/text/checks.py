@@ -31,6 +31,8 @@ _REPEATED_WORDS = re.compile(
     re.IGNORECASE,
 )
 """A word four times in a row, or two to eight words three times."""
+_REPEATED_IN_SOURCE = re.compile(_REPEATED_WORDS.pattern.replace("{3,}", "{2,}"), re.IGNORECASE)
+"""One to eight words three times in a row."""
 _REPEATED_CHARACTERS = re.compile(r"(\S{1,6}?)\1{6,}")
 MIN_LOOP_CHARACTERS = 12
 """Minimum number of characters for which a repeated character, or a few, counts as a loop."""
@@ -68,14 +70,13 @@ class Loop(NamedTuple):
 
 
 def find_loop(source: str, output: str) -> Loop | None:
-    """The first loop of an output: words that are repeated more often in a row than as many words of the source. In
+    """The first loop of an output: words that are repeated more often in a row than any words of the source. In
     text without spaces or words, a repeated sequence of a few characters counts."""
-    of_source = Counter[int]()
-    for _, words, times in _repeated_words(source):
-        of_source[len(words)] = max(times, of_source[len(words)])
-    for match, words, times in _repeated_words(output):
+    spaced = re.sub(f"[{UNSPACED}]", r" \g<0>", source)
+    most = max((times for *_, times in _repeated_words(spaced, _REPEATED_IN_SOURCE)), default=0)
+    for match, words, times in _repeated_words(output, _REPEATED_WORDS):
         is_number = "".join(words).isdigit() and re.search(r"\d", source)  # which is compared by value
-        if times > of_source[len(words)] and not is_number:
+        if times > most and not is_number:
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
     written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
     kinds = {"letters" if match[1].isalpha() else len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
@@ -86,9 +87,9 @@ def find_loop(source: str, output: str) -> Loop | None:
     return None
 
 
-def _repeated_words(text: str) -> Iterator[tuple[re.Match[str], list[str], int]]:
+def _repeated_words(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[re.Match[str], list[str], int]]:
     """Repetitions, the words that are repeated, and how often they occur in a row."""
-    for match in _REPEATED_WORDS.finditer(text):
+    for match in pattern.finditer(text):
         words = WORD.findall(match[match.lastgroup or 0].casefold())
         yield match, words, len(WORD.findall(match[0])) // len(words)
 
@@ -107,7 +108,7 @@ def is_copied(source: str, output: str) -> bool:
     """Whether several words were copied; one word, such as a name, may be the same in both languages."""
     if source.strip().casefold() != output.strip().casefold():
         return False
-    return sum(not word.isdigit() and not word.istitle() for word in WORD.findall(source)) >= 2
+    return sum(not word.isdigit() and not word.istitle() for word in {*WORD.findall(source)}) >= 2
 
 
 def lost_addresses(source: str, output: str) -> tuple[str, ...]:

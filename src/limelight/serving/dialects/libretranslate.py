@@ -72,10 +72,11 @@ def _detected(language: str, probability: float) -> JsonObject:
 
 @API.route("/languages", public=True)
 async def languages(call: Call) -> list[JsonObject]:
-    """List the source languages with their targets."""
+    """List the languages with their targets. Weblate and Discourse look here for a target, too."""
     targets: dict[str, list[str]] = {}
-    for direction in call.service.catalog.directions:
-        targets.setdefault(direction.source, []).append(direction.target)
+    for source, target in call.service.catalog.directions:
+        targets.setdefault(source, []).append(target)
+        targets.setdefault(target, [])
     return [{"code": code, "name": language_name(code), "targets": into} for code, into in targets.items()]
 
 
