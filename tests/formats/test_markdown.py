@@ -87,6 +87,7 @@ def test_inline(text: str, shown: str) -> None:
     [
         ("[![Build](b.svg)](x) [![PyPI](p.svg)](y)", []),
         ("[![Build](b.svg)](x) It **runs** ![dog](d.png)", ["| It |runs| |dog|"]),
+        ("It [![Build [x]](b_(c).svg)](x) is", ["It | is"]),
         ("[![Build](b.svg) it](x) [![](b.svg) and **on**](x)", ["||Build| it| || and |on||"]),
         ("***both*** and **_x_** *a **b** c*", ["||both|| and ||x|| |a |b| c|"]),
         ("a ~~~b~~~ c", ["a ~|b~| c"]),

@@ -14,6 +14,7 @@ from limelight.text.checks import cut_loops, find_addresses, find_loop, in_capit
         ("I go there.", "ich gehe da, ich gehe da, ich gehe da", ("ich", "gehe", "da")),
         ("Once again.", "encore une fois encore une fois encore une fois.", ("encore", "une", "fois")),
         ("Nice.", "lalalalalalalalalala", ("la",)),
+        ("Ha ha ha! No.", "Das ist sehr gut, das ist sehr gut, das ist sehr gut.", ("das", "ist", "sehr", "gut")),
         ("x", "----------------------", ("-",)),
         ("The year of the king.", "Das Jahr 2024 2024 2024 2024 2024", ("2024",)),
         ("1. Intro .............", "_x_x_x_x_x_x_x_x_x", ("_x",)),

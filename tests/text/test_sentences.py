@@ -133,4 +133,5 @@ def test_abbreviations_at_the_beginning_are_no_list_marks() -> None:
 def test_sentences_of_thai_have_a_space_between_them() -> None:
     assert Sentences(("Hello there.", "See you."), ("", " ", "")).join(["สวัสดีครับ", "แล้วพบกัน"]) == "สวัสดีครับ แล้วพบกัน"
     assert Sentences(("Hello there.", "See you."), ("", " ", "")).join(["你好。", "再见。"]) == "你好。再见。"
+    assert Sentences(("ดี(中)ครับ", "ว่า中ครับ"), ("", "", "")).join(["Hello.", "See you."]) == "Hello. See you."
     assert Sentences(("你好。", "再见。"), ("", "", "")).join(["สวัสดีครับ", "แล้วพบกัน"]) == "สวัสดีครับ แล้วพบกัน"

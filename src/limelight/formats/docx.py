@@ -108,7 +108,9 @@ def _run(text: str, run: Element) -> Iterator[_Run | Code]:
     style = "".join(text[element.begin : element.end] for element in run.elements("rPr"))
     contents = [element for element in run.inner if element.name != "rPr" and element.name not in _DROPPED]
     for element in contents:
-        is_line = "<w:u " in style and re.fullmatch(r"\s{3,}", element.text())  # of a form
+        is_line = (
+            "<w:u " in style and 'w:val="none"' not in style and re.fullmatch(r"\s{3,}", element.text())
+        )  # of a form
         if element.name in ("t", "noBreakHyphen") and not is_line:
             yield _Run(element.text() if element.name == "t" else "\u2011", style)
             continue

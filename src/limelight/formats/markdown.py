@@ -31,7 +31,7 @@ _CONTAINER = re.compile(
     re.MULTILINE,
 )
 """Code between fences; or a container of MkDocs, a definition or a note, and its indented text, else read as code."""
-_IMAGE = re.compile(r"!\[[^\[\]]*\](?:\([^()]*\)|\[[^\[\]]*\])?")
+_IMAGE = re.compile(r"!\[(?:[^\[\]\\]|\\.|\[[^\[\]]*\])*+\](?:\((?:[^()]|\([^()]*\))*+\)|\[[^\[\]]*\])?")
 _NOTE = re.compile(r"\[\^[^\[\]\s]+\]:")
 """Begins a footnote, which needs a line of its own."""
 _HEAD = re.compile(r"\s*\[(?:x|X| )\]\s+|\s*\[!\w+\]\s*")

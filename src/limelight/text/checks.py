@@ -70,11 +70,15 @@ class Loop(NamedTuple):
 
 
 def find_loop(source: str, output: str) -> Loop | None:
-    """The first loop of an output: words that are repeated more often in a row than any words of the source. In
-    text without spaces or words, a repeated sequence of a few characters counts."""
+    """The first loop of an output: words that are repeated more often in a row than words of the source that may say as
+    much. In text without spaces or words, a repeated sequence of a few characters counts."""
     spaced = re.sub(f"[{UNSPACED}]", r" \g<0>", source)
-    most = max((times for *_, times in _repeated_words(spaced, _REPEATED_IN_SOURCE)), default=0)
+    of_source = [
+        (len(words) if "".join(words).isdigit() else 2 * len(words) + 1, times)
+        for _, words, times in _repeated_words(spaced, _REPEATED_IN_SOURCE)
+    ]
     for match, words, times in _repeated_words(output, _REPEATED_WORDS):
+        most = max((number for size, number in of_source if len(words) <= size), default=0)
         is_number = "".join(words).isdigit() and re.search(r"\d", source)  # which is compared by value
         if times > most and not is_number:
             return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())

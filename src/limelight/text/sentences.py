@@ -42,7 +42,7 @@ class Sentences(NamedTuple):
         parts, sides_before = list[str](), ("", "")
         for gap, *sides in zip(self.gaps[:-1], self.texts, texts, strict=True):
             if gap in ("", " ") and all((*sides_before, *sides)):
-                solid = _SOLID if gap or _SOLID.search(sides[0]) else _UNSPACED
+                solid = _SOLID if gap or _SOLID.search(sides_before[0][-1] + sides[0][0]) else _UNSPACED
                 source, target = (
                     bool(solid.search(one[-1] + two[0])) for one, two in zip(sides_before, sides, strict=True)
                 )
