@@ -62,7 +62,7 @@ def test_a_task_has_fewer_lines_if_they_are_long(tmp_path: Path, monkeypatch: py
         return ask(self, texts, first, timeout)
 
     monkeypatch.setattr(Process, "ask", asked)
-    monkeypatch.setattr("limelight.corpus.translate.LONG", 4)
+    monkeypatch.setattr("limelight.corpus.translate.LINE_CHARACTERS", 4)
     report = run(job_of(given, tmp_path / "out", workers=1))
     assert (sizes, report.counts["written"]) == ([0, 4, 4, 2], 10)  # the first starts the worker
 

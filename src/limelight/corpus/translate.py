@@ -20,8 +20,8 @@ from limelight.formats.lines import chunks
 
 CHUNK = 1000
 """Lines of a task and of a part of the results. Those of a task are batched by length, so fewer would be slower."""
-LONG = 1000
-"""Characters that count as a line: of a thousand lines of a megabyte each, a task would take hours."""
+LINE_CHARACTERS = 1000
+"""Characters that count as one line: of a thousand lines of a megabyte each, a task would take hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _tasks(job: CorpusJob, shards: Sequence[Shard], report: Report, leave: ExitS
 
 def _weight(text: str) -> int:
     """The number of lines that a text counts for."""
-    return max(1, len(text) // LONG)
+    return max(1, len(text) // LINE_CHARACTERS)
 
 
 LINES_OF_A_TASK = 500

@@ -23,6 +23,7 @@ _ACCEPTED = ("ins", "moveTo")
 _DROPPED = ("proofErr", "lastRenderedPageBreak", "softHyphen", "del", "moveFrom")
 """Deletions, and what spelling checkers and layout have written."""
 _ROLES: dict[str, Role] = {"br": "break", "cr": "break", "tab": "break"}
+_UNDERLINED = re.compile(r'<w:u (?!w:val="none")')
 _UNSEEN = re.compile(r"<w:(lang|noProof|rFonts(?= w:hint=\"\w+\"/>))\b[^>]*(/>|></w:\1>)")
 _EMPTY = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>")
 _BEGIN, _SEPARATE, _END = "field begin", "field separate", "field end"
@@ -108,9 +109,7 @@ def _run(text: str, run: Element) -> Iterator[_Run | Code]:
     style = "".join(text[element.begin : element.end] for element in run.elements("rPr"))
     contents = [element for element in run.inner if element.name != "rPr" and element.name not in _DROPPED]
     for element in contents:
-        is_line = (
-            "<w:u " in style and 'w:val="none"' not in style and re.fullmatch(r"\s{3,}", element.text())
-        )  # of a form
+        is_line = _UNDERLINED.search(style) and re.fullmatch(r"\s{3,}", element.text())  # of a form
         if element.name in ("t", "noBreakHyphen") and not is_line:
             yield _Run(element.text() if element.name == "t" else "\u2011", style)
             continue

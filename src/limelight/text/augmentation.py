@@ -35,7 +35,7 @@ from limelight.text.marking import (
     placeholder,
 )
 from limelight.text.pair import Sides
-from limelight.text.words import replaced, word_spans
+from limelight.text.words import replaced, without_accents, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
@@ -71,7 +71,6 @@ _WORD = re.compile(r"(?<!\S)(?!www\.|\S*(?:@|://))\S+")
 """A word that is not an address."""
 _MISTAKABLE = re.compile(rf"{ANNOTATION.pattern}|(?<![\w@/.])([^\W\d_]{{3,}})(?![\w@/])")
 _NAME = re.compile(r"\b[^\W\d_]{3,}\b")
-_VOWELS = "AEIOUÀÁÂÄÅÆÈÉÊËÌÍÎÏÒÓÔÖŒÙÚÛÜ"
 _BREAKABLE = re.compile("(?<=[\\d«§]) (?=[^\\W_]|[%‰°€$£¥])|(?<=[^\\W_]) (?=[!?:;»%])")
 """A space at which a line should not break: behind a number or an opening quotation mark, or before a sign."""
 _UNBREAKABLE = re.compile("[\u00a0\u202f\u2007]")
@@ -160,9 +159,13 @@ def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence
     for word in sorted(shared):
         if word.istitle() and pair.source.count(word) == pair.target.count(word) == 1:
             drawn = (_name_like(word, pair, lists, random) for _ in range(MAX_DRAWS))
-            name = next((each for each in drawn if (each[0] in _VOWELS) == (word[0] in _VOWELS)), word)
+            name = next((each for each in drawn if _begins_with_vowel(each) == _begins_with_vowel(word)), word)
             pair = Sides(*(side.replace(word, name) for side in pair))
     return pair
+
+
+def _begins_with_vowel(name: str) -> bool:
+    return without_accents(name[0]) in "AEIOU"
 
 
 def _name_like(word: str, pair: Sides, lists: Sequence[Sequence[str]], random: Random) -> str:

@@ -73,6 +73,7 @@ def find_loop(source: str, output: str) -> Loop | None:
     """The first loop of an output: words that are repeated more often in a row than words of the source that may say as
     much. In text without spaces or words, a repeated sequence of a few characters counts."""
     spaced = re.sub(f"[{UNSPACED}]", r" \g<0>", source)
+    # The translation of repeated words may have twice as many words and one more; that of numbers has as many.
     of_source = [
         (len(words) if "".join(words).isdigit() else 2 * len(words) + 1, times)
         for _, words, times in _repeated_words(spaced, _REPEATED_IN_SOURCE)
