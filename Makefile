@@ -1,6 +1,8 @@
 # Every target sets up what it needs in .venv, from nothing but Python and make; what is there already is used again.
 
 PYTHON ?= python3
+# Empty: bytecode is kept, which halves the time until the first test.
+export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= $(shell getconf _NPROCESSORS_ONLN)
 BIN := .venv/bin
 
@@ -15,7 +17,8 @@ demo: .venv/.ready ## translate with the bundled model, draw its attention, trai
 
 # What other targets run, and what `make test` leaves out.
 ELSEWHERE := --ignore tests/packaging --ignore tests/ray --ignore tests/published --ignore tests/clients/test_clients.py --ignore tests/clients/test_schema.py
-QUICK := -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE)
+# Folders of slow tests alone are not even imported (transformers takes seconds).
+QUICK := -m "not slow" -n $(WORKERS) --dist worksteal --durations 10 $(ELSEWHERE) $(addprefix --ignore tests/,against examples learns)
 
 # One thread per process: PyTorch's own threads would only wait for one another across the workers.
 test: .venv/.ready-dev ## run the tests of a change

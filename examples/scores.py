@@ -18,7 +18,7 @@ class Alibi(PositionalScore):
     in_cross_attention = False
 
     def compare_at(self, queries: Tensor, prepared: Tensor, query_positions: Tensor, key_positions: Tensor) -> Tensor:
-        heads = queries.shape[-3]
+        heads = queries.shape[1] if queries.dim() == 4 else 1  # a recurrent model has no axis of heads
         slopes = 2.0 ** (-8 / heads * torch.arange(1, heads + 1, device=queries.device))
         distance = (query_positions - key_positions).abs()
         return scaled_dot(queries, prepared) - (slopes[:, None, None] * distance).to(queries.dtype)

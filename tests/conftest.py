@@ -32,7 +32,7 @@ LATER = {"against", "examples", "learns", "torture"}
 """Folders whose tests are `slow`..."""
 KEPT = {"test_disk.py", "test_hostile_folders.py", "test_kills.py", "test_signals.py"}
 """...but for these: a kill, a full disk, a signal, a hostile folder."""
-GRIDS = {"decoding", "inference", "models", "properties"}
+GRIDS = {"decoding", "inference", "inspection", "models", "properties", "training"}
 """Folders in which the cases of a test are models times settings."""
 SMALL_GRID = 16
 COMPILED = {

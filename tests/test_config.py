@@ -160,6 +160,7 @@ def test_a_wrong_setting_is_refused_with_a_way_out(assignment: str, message: str
             {"data": {"train": [{"files": ["a"], "sorce": "en"}]}},
             "data.train.0.sorce; did you mean data.train.source?",
         ),
+        ({"data": {"train": [{"files": ["a"], "columns": ["2"]}]}}, "data.train.0.columns."),
         ({1: 2}, "1: keys should be strings"),
         (
             {"model": {"family": "transformer", "d_model": 10**9}},

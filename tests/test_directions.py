@@ -144,6 +144,16 @@ def test_several_directions_name_the_languages_of_every_corpus() -> None:
         check_directions(data(corpus("c.tsv", "en", "en"), both=True))
 
 
+def test_codes_of_one_language_agree_and_its_varieties_are_two() -> None:
+    require_one_direction([corpus("a.tsv", "he", "no"), corpus("b.tsv", "iw", "nb"), corpus("c.tsv", "he@formal")])
+    require_not_reversed([corpus("t.tsv", "he", "no")], [corpus("a.tsv", "iw", "nb")])
+    for one, other in (("pt-PT", "pt-BR"), ("zh-Hans", "zh-Hant")):
+        check_directions(data(corpus("c.tsv", one, other), both=True))
+    for one, other in (("pt", "pt-BR"), ("iw", "he")):
+        with pytest.raises(UserError, match="both sides have the language"):
+            check_directions(data(corpus("c.tsv", one, other), both=True))
+
+
 def test_pivots_connect_what_no_direction_does() -> None:
     draw = random.Random(5)
     for _ in range(100):

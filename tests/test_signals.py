@@ -45,14 +45,16 @@ def test_where_nothing_is_half_done_it_stops_the_work_at_once(number: int) -> No
     assert done == ["before"]
 
 
-def test_an_error_after_a_signal_is_the_signal() -> None:
-    """Compiled code hides `Stopped`, and fails later."""
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_hidden_signal_ends_the_work(fails: bool) -> None:
+    """Compiled code and callbacks of weak references hide `Stopped`; the work may fail later."""
 
     def work(stop: StopRequest) -> None:
         with stop.interruptible():
             with suppress(Stopped):
                 send(signal.SIGINT)
-            raise RuntimeError("no compiled object")
+            if fails:
+                raise RuntimeError("no compiled object")
 
     with StopRequest() as stop, pytest.raises(Stopped):
         work(stop)

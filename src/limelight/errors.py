@@ -23,7 +23,16 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+JOINERS = "\u200b\u200c\u200d\u3000\xa0"
+"""Joiners (in Persian, Hindi, Khmer, emoji) and spaces, which Python does not count as printable."""
+
+
+def drawable(text: str) -> str:
+    """The text without characters that move a cursor, change the writing direction or are not valid in a file; joiners
+    are kept."""
+    return "".join(letter if letter.isprintable() or letter in JOINERS else "\ufffd" for letter in text)
+
+
 def shown(text: str, most: int = 200) -> str:
     """Untrusted text for a message: truncated, without control characters."""
-    cut = text if len(text) <= most else text[:most] + "..."
-    return "".join(character if character.isprintable() else "\ufffd" for character in cut)
+    return drawable(text if len(text) <= most else text[:most] + "...")

@@ -33,15 +33,12 @@ _MALLOC_OPTIONS = {
 COLLECT_SECONDS = 60.0
 """Time between two collections of all objects in `rare_collections`."""
 
-_KERNELS = "64"
-_SPINS = "3000"
-
 
 def set_environment() -> None:
     """Few compiled kernels and short spins of waiting threads, in this process if torch has not been imported yet, and
     in its children."""
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", _KERNELS)
-    os.environ.setdefault("GOMP_SPINCOUNT", _SPINS)
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 
 def hold_memory_for_work() -> bool:

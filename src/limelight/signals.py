@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -77,12 +78,10 @@ class StopRequest:
         try:
             self.check()
             yield
-        except Exception as error:
-            if self.number:  # compiled code may hide `Stopped`
-                raise Stopped(self.number) from error
-            raise
         finally:
             self._interruptible = False
+            if not isinstance(sys.exception(), Stopped):  # compiled code and callbacks of weak references may hide it
+                self.check()
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         """The signal handler in the main thread. Signals after the first are handled by the watch thread."""

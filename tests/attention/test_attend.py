@@ -36,6 +36,15 @@ def looped(queries: Tensor, keys: Tensor, values: Tensor, may_attend: Tensor) ->
 
 
 @pytest.mark.parametrize("want_weights", [False, True])
+@pytest.mark.parametrize("query", [QUERY, MAX_UNFUSED_QUERIES + 1])
+def test_a_mask_of_integers_is_refused(want_weights: bool, query: int) -> None:
+    """As a bias it would mask nothing."""
+    queries, keys, _ = random_inputs(query=query)
+    with pytest.raises(RuntimeError, match=r"bool"):
+        attend(queries, keys, keys, may_attend=torch.zeros(KEY, dtype=torch.int64), want_weights=want_weights)
+
+
+@pytest.mark.parametrize("want_weights", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 def test_attend_is_the_formula(want_weights: bool, causal: bool, seed: int) -> None:
     queries, keys, values = random_inputs()

@@ -158,6 +158,9 @@ def test_several_heads_are_on_the_stage_in_their_colors(visit: Any, accessible: 
     page.locator(".thumbnail").nth(5).click()
     page.locator(".thumbnail").nth(1).click()
     until(page, "() => !location.hash.includes('colors')")
+    page.get_by_role("button", name="Several in colors").click()
+    page.get_by_role("button", name="Tour", exact=True).click()
+    until(page, "() => document.querySelector('.stage-title').textContent.endsWith('mean of all layers and heads')")
 
 
 def test_similar_words_are_those_of_python_and_a_click_opens_their_sentence(

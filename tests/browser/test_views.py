@@ -116,6 +116,16 @@ def test_a_link_that_names_the_model_alone_keeps_what_else_it_says(visit):
     page = visit(f"model=multi-head&text={TEXT}&view=training&snapshot=2")
     assert "update 2" in page.locator(".model").inner_text()
     assert page.locator("textarea").input_value() == TEXT
+    page.evaluate("location.hash = '#text=four five'")  # in the page that is open
+    until(page, "() => location.hash.includes('model=multi-head') && location.hash.includes('to=de')")
+    rest(page)
+    assert page.locator("select[aria-label=Direction]").input_value() == '["multi-head","en","de"]'
+
+
+def test_a_number_below_the_first_one_is_the_first_one(visit):
+    page = visit(pairs("view=steps&step=-5"))
+    assert page.locator("#view-steps .candidate").count() >= 2
+    assert page.get_by_role("slider", name="Step").input_value() == "0"
 
 
 def test_a_snapshot_reads_the_final_translation(visit, runs):

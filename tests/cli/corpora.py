@@ -57,7 +57,7 @@ def reversing_run(folder: Path, *, both: bool) -> Path:
     return folder / "run"
 
 
-def connecting_run(folder: Path, *, steps: int = 120) -> Path:
+def connecting_run(folder: Path, *, steps: int) -> Path:
     """Translates de-en, which reads words backwards, and en-fr, which writes them in capitals: not de-fr."""
     known = words(3000, seed=5)
     backwards, capitals = folder / "de-en.tsv", folder / "en-fr.tsv"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from limelight.cli.corpora import corpora
+from limelight.cli.corpora import _direction, corpora
 from limelight.config import Corpus
 from limelight.storage.layout import DETECTOR
 from tests.cli.conftest import Limelight
@@ -18,6 +18,12 @@ def text(tmp_path: Path) -> Path:
     path = tmp_path / "in.txt"
     path.write_text("a b\n", encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize("code", ["zh", "yue", "pt-BR", "sr-Latn", "zh-Hant-HK", "es-419", "hye_Armn"])
+def test_codes_have_scripts_and_regions(code: str) -> None:
+    assert _direction(f"{code}-en=a.tsv") == (code, "en", "a.tsv")
+    assert _direction(f"en-{code}=a.tsv") == ("en", code, "a.tsv")
 
 
 def test_a_direction_has_to_be_clear(limelight: Limelight, many: Path, text: Path, tmp_path: Path) -> None:
@@ -79,7 +85,7 @@ WAY = ("--from", "de", "--to", "fr")
 @pytest.fixture(scope="module")
 def connecting(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of de-en and en-fr."""
-    return connecting_run(tmp_path_factory.mktemp("through"))
+    return connecting_run(tmp_path_factory.mktemp("through"), steps=1)
 
 
 def test_the_path_is_in_json(limelight: Limelight, connecting: Path) -> None:

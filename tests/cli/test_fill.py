@@ -1,6 +1,7 @@
 """`limelight fill`."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,6 +32,16 @@ def test_each_mask_and_the_text_with_the_best(limelight: Limelight, filling: Pat
         assert len(guesses) == 3
     assert text == found.text
     assert limelight("fill", "--model", filling, "The [MASK] dog [MASK].").out.splitlines()[0].count("0.") == 5
+
+
+def test_a_closed_standard_input_is_reported(
+    limelight: Limelight, filling: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No command that reads it takes both a text and a file."""
+    monkeypatch.setattr(sys, "stdin", None)
+    for command in ("fill", "generate", "classify"):
+        ended = limelight(command, "--model", filling)
+        assert (ended.code, ended.err.count("give what is to be read as an argument")) == (2, 1)
 
 
 def test_lines_come_from_standard_input(limelight: Limelight, filling: Path, typed: Callable[[bytes], None]) -> None:

@@ -11,8 +11,8 @@ from tests.cli.conftest import Limelight
 
 MISTAKES = """
     align --model {trained} a.en                | a file with one language needs a file with the other
-    align --model {trained} a b c               | 3 files: give one file with both sides, or two files
-    align --model {trained} a.tsv a.tsv         | 2 files with both sides: align one at a time
+    align --model {trained} a b c d             | 4 files: give one file with both sides, or two files
+    align --model {trained} a.tsv a.tsv         | 2 files: give one file with both sides, or two files
     attention x                                 | missing model: give --model RUN
     attention x --model nowhere                 | nowhere: there is no such model
     attention x --model {trained} -o map.txt    | map.txt: the suffix determines the format and must be one of .png .sv

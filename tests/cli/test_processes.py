@@ -155,10 +155,11 @@ def test_a_full_disk_behind_standard_output(
     words: str, trained: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     (tmp_path / "in.txt").write_text("A dog.\n", encoding="utf-8")
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "limelight", *words.format(trained=trained).split()],
-            cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False,
-        )  # fmt: skip
-    assert done.returncode == 1
-    assert done.stderr == "limelight: standard output: cannot be written: no space left on device\n"
+    command = [sys.executable, "-m", "limelight", *words.format(trained=trained).split()]
+    with (
+        open("/dev/full", "w", encoding="utf-8") as full,
+        Forked(command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        said = process.stderr.read()
+        assert process.wait(600) == 1
+    assert said == "limelight: standard output: cannot be written: no space left on device\n"

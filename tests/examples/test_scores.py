@@ -65,6 +65,12 @@ def test_positions_are_exact_in_every_precision(dtype: torch.dtype) -> None:
     assert torch.equal(found, positions.expand(1, 3, 6))
 
 
+def test_a_recurrent_model_is_one_head(seed: int) -> None:
+    score = build_score("alibi", SIZE, SIZE, SIZE)
+    queries, keys = torch.randn(BATCH, 5, SIZE), torch.randn(BATCH, 6, SIZE)
+    torch.testing.assert_close(score(queries, keys), score(queries[:, None], keys[:, None])[:, 0])
+
+
 def test_heads_in_self_attention_see_their_positions(seed: int) -> None:
     """Equal vectors: only distance can tell positions apart."""
     attention = MultiHeadAttention(16, HEADS, score=build_score("alibi", SIZE, SIZE, SIZE))

@@ -3,7 +3,7 @@
 import pytest
 
 from limelight.formats.docx import docx_units
-from limelight.formats.unit import splice
+from limelight.formats.unit import FormatError, splice
 from limelight.text.marking import CODES
 from tests.formats.helpers import upper
 
@@ -40,6 +40,7 @@ def translated(text: str) -> str:
         ([run("a "), run("b", '<w:rPr><w:rFonts w:hint="eastAsia"/><w:lang w:val="en"/></w:rPr>'),
           '<w:proofErr w:type="x"/>', run(" c")],
          "a b c", [run("A B C")]),
+        ([run("א "), run("b 1"), run(" א", "<w:rPr><w:rtl/></w:rPr>")], "א b 1 א", [run("א B 1 א")]),
         ([run("a "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" b")], "a | b",
          [run("A "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" B")]),
         ([run("a "), '<w:hyperlink r:id="1">', run("b", B), "</w:hyperlink>", run(" cc")], "a ||b|| cc",
@@ -76,6 +77,11 @@ def test_a_private_character_is_text() -> None:
 
 def test_nothing_to_translate() -> None:
     assert shown("<w:p/>" + paragraph() + paragraph(run("5")) + paragraph("<w:r><w:tab/></w:r>")) == []
+
+
+def test_another_prefix_is_refused_instead_of_leaving_all_untranslated() -> None:
+    with pytest.raises(FormatError, match="another prefix than w:"):
+        docx_units('<x:document xmlns:x="x"><x:p><x:r><x:t>a b</x:t></x:r></x:p></x:document>')
 
 
 def field(result: str, instruction: str = " REF x ") -> str:

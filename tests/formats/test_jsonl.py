@@ -54,6 +54,13 @@ def test_what_is_no_pair_is_named(line: str, reason: str, tmp_path: Path) -> Non
         raise ValueError(bad.reason)
 
 
+def test_a_translation_without_the_name_of_a_language_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text('{"translation": {"": "a"}}\n{"en": "a", "de": "b"}\n')
+    unused = list[BadLine]()
+    assert [pair.line for pair in read_pairs([tmp_path / "t.jsonl"], on_unused=unused.append)] == [2]
+    assert [line.line for line in unused] == [1]
+
+
 SENTENCES = [("a\tb", "ä"), ("c", "d"), ("", "e")]
 RECORDS = {
     "sides": [{"source": one, "target": other} for one, other in SENTENCES],

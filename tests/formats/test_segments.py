@@ -103,5 +103,7 @@ def test_long_runs_of_spaces_are_read_in_time() -> None:
 def test_codes_are_removed_and_line_ends_become_spaces() -> None:
     code, bold, end = Code(""), Code("", "open"), Code("", "close")
     assert plain_text(["one", code, "two", code, "."]) == "one two."
+    assert plain_text(["है", code, "और"]) == "है और"
     assert plain_text(["un", bold, "believ", end, "able"]) == "unbelievable"
+    assert plain_text(["点击", code, "图标", code, "ที่นี่", code, "here"]) == "点击图标ที่นี่here"
     assert plain_text(["\n  one,\n\ttwo  three\u00a0", code, "\u00a0four \n"]) == "one, two  three\u00a0\u00a0four"

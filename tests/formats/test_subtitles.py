@@ -89,8 +89,23 @@ def test_long_numbers_are_no_times_and_are_read_in_time(text: str) -> None:
     assert len(texts(text, ".srt")) <= 1
 
 
-def test_a_question_in_arabic_ends_a_sentence() -> None:
-    assert len(texts(cues("كيف حالك؟", "أنا بخير."), ".vtt")) == 2
+@pytest.mark.parametrize("cue", ["كيف حالك؟", "ང་ཡིན།", "ደህና ነህ፧", "ᱡᱚᱦᱟᱨ᱾"])
+def test_a_sentence_ends_in_every_script(cue: str) -> None:
+    assert len(texts(cues(cue, "أنا بخير."), ".vtt")) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "मैंने आज बाज़ार जाकर अपने परिवार के लिए फल खरीदे",
+        "ذَهَبْتُ ٱلْيَوْمَ إِلَى ٱلسُّوقِ لِشِرَاءِ",
+        "วันนี้ฉันไปตลาดเพื่อซื้อผักและผลไม้สำหรับครอบครัวของฉัน",
+    ],
+)
+def test_marks_take_no_columns(text: str) -> None:
+    (unit,) = units_of(cues("some words"), ".vtt")
+    assert len(text) > 42, "with its marks"
+    assert [each.text for each in unit.write(text)] == [text]
 
 
 def test_spaces_that_do_not_break_stay() -> None:

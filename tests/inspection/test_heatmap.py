@@ -74,12 +74,12 @@ def test_a_very_long_sentence_still_fits_in_a_picture():
     assert len(shown) <= 400
 
 
-@pytest.mark.parametrize(
-    "piece", ["$5", "$x$", "a_b", "<&>", "100%", "\\alpha", "大海", "ไทย", "مرحبا", "😀", "a\x00b\nc", "\ud800", ""]
-)
+PIECES = ["$5", "$x$", "a_b", "<&>", "100%", "\\alpha", "大海", "ไทย", "مرحبا", "😀", "a\x00b\nc", "\ud800", ""]
+
+
 @pytest.mark.parametrize("form", ["png", "svg"])
-def test_any_piece_can_be_a_label_without_a_warning(piece, form):
-    figure = draw(diagonal([piece, "a"], source_text=piece.replace("\ud800", "")))
+def test_any_piece_can_be_a_label_without_a_warning(form):
+    figure = draw(diagonal(PIECES, source_text=" ".join(PIECES).replace("\ud800", "")))
     assert len(picture_bytes(figure, form)) > 1000
 
 

@@ -64,6 +64,14 @@ def test_states_can_be_replaced(seed: int, norm: str) -> None:
 
 
 @torch.no_grad()
+def test_factors_follow_the_model_to_its_device(seed: int) -> None:
+    model = exact_model(transformer())
+    batch = random_batch(model).to(torch.device("meta"))
+    with probe(model.to("meta"), {"decoder.0.cross": torch.zeros(3)}):
+        assert model(batch).is_meta
+
+
+@torch.no_grad()
 def test_other_threads_are_neither_recorded_nor_changed(seed: int) -> None:
     model = exact_model(transformer())
     batch, found = random_batch(model), []
@@ -81,6 +89,8 @@ def test_unknown_names_are_refused(seed: int) -> None:
     for name, given in (
         ("decoder.7.cross", {"keep_heads": {"decoder.7.cross": torch.ones(3)}}),
         ("decoder.9", {"change": {"decoder.9": torch.relu}}),
+        ("encoder.1", {"keep_heads": {"encoder.1": torch.ones(3)}}),
+        ("decoder.1.cross", {"change": {"decoder.1.cross": torch.relu}}),
     ):
         message = f"unknown attention or state '{name}'; the model has encoder.0.self"
         with pytest.raises(UserError, match=message), probe(model, **given):

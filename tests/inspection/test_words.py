@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from limelight.inspection.words import drawable, merge_rows_and_columns, readable
+from limelight.errors import drawable, shown
+from limelight.inspection.words import merge_rows_and_columns, readable
 
 WORDS = st.lists(st.integers(1, 4), min_size=1, max_size=7).map(
     lambda sizes: tuple(word for word, size in enumerate(sizes) for _ in range(size))
@@ -39,4 +40,9 @@ def test_words_read_as_text(text, shown):
 
 @pytest.mark.parametrize("letter", ["\n", "\x1b", "\x00", "\u202e", "\u2028", "\ud800", "\ufffe"])
 def test_what_cannot_be_drawn_is_replaced(letter):
-    assert drawable(f"a{letter}b") == "a\ufffdb"
+    assert drawable(f"a{letter}b") == shown(f"a{letter}b") == "a\ufffdb"
+
+
+@pytest.mark.parametrize("text", ["می\u200cروم", "ශ්\u200dරී", "ខ្ញុំ\u200bទៅ", "10\xa0km"])
+def test_joiners_are_shown(text):
+    assert shown(text) == text

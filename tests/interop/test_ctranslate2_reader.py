@@ -232,20 +232,22 @@ def test_what_our_models_lack_is_named_together(tmp_path: Path) -> None:
         transformer_spec.TransformerEncoderSpec(1, relative_position=True, **shared),
         transformer_spec.TransformerDecoderSpec(1, alibi=True, **shared),
     )
+    specification.encoder.layer[0].self_attention.queries_scale = 1.0
     names: list[str] = []
     specification._visit(lambda _spec, name, _value: names.append(name))
     with (tmp_path / "model.bin").open("wb") as file:
         file.write(struct.pack("<IH16sII", 6, 16, b"TransformerSpec", 7, len(names)))
         for name in names:
             file.write(struct.pack("<H", len(name) + 1) + name.encode() + b"\0")
-            if name == "decoder/alibi" or name.endswith(("num_heads", "pre_norm")):
+            if name == "decoder/alibi" or name.endswith(("num_heads", "pre_norm", "queries_scale")):
                 file.write(struct.pack("<BBIb", 0, 1, 1, 1))
             else:
                 file.write(struct.pack("<BIBIf", 1, 1, 0, 4, 0.0))
         file.write(struct.pack("<I", 0))
     values = {"eos_token": "</s>", "add_source_eos": True, "layer_norm_epsilon": {"a": 1}}
     (tmp_path / "config.json").write_text(json.dumps(values))
-    with pytest.raises(UserError, match=r"decoder/alibi=1.*layer_norm_epsilon={'a': 1} \(supported: 1e-05\)"):
+    lacking = r"self_attention/queries_scale=1.*decoder/alibi=1.*layer_norm_epsilon={'a': 1} \(supported: 1e-05\)"
+    with pytest.raises(UserError, match=lacking):
         import_model(tmp_path, tmp_path / "out")
 
 

@@ -128,7 +128,7 @@ class Followed:
             if deed == "reorder":
                 self.reorder()
             elif deed == "keep":
-                self.keep(random.sample(range(rows), random.randint(1, rows)))
+                self.keep(random.choices(range(rows), k=random.randint(1, rows)))  # one kept twice goes two ways
             elif deed == "release":
                 self.release([random.randrange(rows)])
             elif deed == "thin":

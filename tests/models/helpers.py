@@ -97,7 +97,8 @@ def every_model() -> Iterator[tuple[str, ModelConfig]]:
         yield f"gru-bahdanau-{score}", recurrent(score=score)
         yield f"lstm-luong-{score}", recurrent(cell="lstm", wiring="luong", score=score)
         yield f"lstm-luong-{score}-one-way", recurrent(cell="lstm", wiring="luong", score=score, bidirectional=False)
-    yield "gru-bahdanau-local_m", recurrent(score="local_m")
+    for score in ("alibi", "local_m"):
+        yield f"gru-bahdanau-{score}", recurrent(score=score)
     yield "gru-bahdanau-local_p", recurrent(score="local_p")
     yield "lstm-luong-local_p", recurrent(cell="lstm", wiring="luong", score="local_p", input_feeding=False)
     for feeding in (True, False):

@@ -7,8 +7,9 @@ import pytest
 
 from limelight.config import Corpus, DataConfig, RunConfig, load_config
 from limelight.errors import UserError
-from limelight.preparation.hold_out import fold, make_hold_out, plan_hold_out
+from limelight.preparation.hold_out import make_hold_out, plan_hold_out
 from limelight.preparation.pairs import cleaned
+from limelight.text.pair import fold
 from limelight.training.run import train
 from tests.preparation.parallel import invented_pairs
 from tests.training.helpers import tiny_run, with_training

@@ -65,7 +65,7 @@ def run(made: Path, tmp_path: Path) -> Path:
 def candidates(file: Path, folder: Path, text: str) -> set[str]:
     """The tokens that a text may become."""
     tokenizers = load_tokenizers(folder / "tokenizer")
-    listed = read_shortlist(file, tokenizers).of([tokenizers.source.encode(text)], tokenizers.target.padding)
+    listed = read_shortlist(file, tokenizers).of(tokenizers.source.encode(text), tokenizers.target.padding)
     return set(tokenizers.target.pieces(np.flatnonzero(listed).tolist()))
 
 

@@ -29,33 +29,6 @@ def without_gradients() -> Iterator[None]:
         yield
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1, 3])
-def test_hypotheses_of_a_sentence_go_ways_of_their_own(model: Seq2Seq, width: int, seed: int) -> None:
-    followed = Followed(model, random_sources(model, LENGTHS), width)
-    for _ in range(5):
-        followed.step()
-
-
-@pytest.mark.slow
-def test_reorder_moves_hypotheses_of_a_sentence(model: Seq2Seq, seed: int) -> None:
-    followed = Followed(model, random_sources(model, (6, 1, 4)), 3)
-    for _ in range(5):
-        followed.step()
-        followed.reorder()
-    followed.step()
-
-
-@pytest.mark.slow
-def test_hypotheses_that_are_pruned_change_no_other(model: Seq2Seq, seed: int) -> None:
-    followed = Followed(model, random_sources(model, LENGTHS), 4)
-    for _ in range(4):
-        followed.step()
-        followed.thin()
-        followed.step()
-        followed.reorder()
-
-
 @pytest.mark.parametrize("width", [1, 3])
 def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int, seed: int) -> None:
     sources = random_sources(model, LENGTHS)
@@ -64,33 +37,6 @@ def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int,
     features, _ = model.step(ids, states[0])
     some, _ = model.step_some(ids, states[1], Active(np.full(len(sources), width)))
     assert_same(some, features.flatten(0, 1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1, 2])
-def test_keep_takes_sentences_with_their_hypotheses(model: Seq2Seq, width: int, seed: int) -> None:
-    followed = Followed(model, random_sources(model, LENGTHS), width)
-    followed.keep([4, 0, 3, 1])
-    followed.step()
-    followed.step()
-    followed.keep([2, 0, 2, 1])  # a sentence may stand there twice, and then goes two ways
-    followed.step()
-    followed.keep([1])
-    followed.step()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1, 2])
-def test_sentences_join_in_free_places_and_behind_the_last(model: Seq2Seq, width: int, seed: int) -> None:
-    followed = Followed(model, random_sources(model, (4, 1)), width)
-    followed.step()
-    followed.admit(random_sources(model, (7,)), [2])  # longer than all that are there
-    followed.step()
-    followed.admit(random_sources(model, (2, 5)), [3, 0])
-    followed.step()
-    followed.admit(random_sources(model, (3, 3, 3, 3)), [1, 0, 2, 3])  # nobody is left of those before
-    followed.step()
-    followed.step()
 
 
 def test_a_random_life_changes_nothing(model: Seq2Seq, seed: int) -> None:

@@ -71,6 +71,8 @@ def test_every_api_takes_the_form_of_address_from_a_variant_of_a_language() -> N
     with running({"one": one}) as service:
         targets = service.get("/v2/languages?type=target").value
         assert [each["supports_formality"] for each in targets] == [True]
+        known = service.get("/v3/languages?resource=translate_text").value
+        assert [each["lang"] for each in known if "formality" in each["features"]] == ["DE"]
         strings = {"source_language": "en", "target_language": "de@formal", "strings": [{"source": "dab", "parts": []}]}
         chat = {"model": "one", "messages": [{"role": "user", "content": json.dumps(strings)}]}
         sent = {

@@ -6,6 +6,7 @@ import io
 import json
 import multiprocessing
 import os
+import signal
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ from limelight.serving.server import drain
 from limelight.serving.service import Client, Service
 from limelight.serving.uploads import Uploads
 from tests import forked
-from tests.serving.helpers import ROOT, Answered, Running, ThreadLink, carrying, running, wait_until
+from tests.serving.helpers import Answered, Running, ThreadLink, carrying, running, wait_until
 
 ONE = carrying()
 XLIFF = '<xliff version="1.2"><file source-language="en" target-language="de"><body>%s</body></file></xliff>'
@@ -143,10 +144,10 @@ def roomy() -> Handler:
     return document.reader()
 
 
-def other() -> Handler:
-    """The handler of a process that reads a document by `READER` of its environment."""
-    exec(os.environ["READER"], {"document": document, "os": os})
-    return document.reader()
+def killed() -> Handler:
+    """The handler of a process that is killed while it reads a document."""
+    document.read_document = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+    return roomy()
 
 
 @pytest.fixture
@@ -198,7 +199,6 @@ def same_document(found: bytes, expected: bytes) -> None:
 
 
 def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "TAKEN_SECONDS", 2.0)
     before = service.service.uploads.unfetched
     handle = send(service, "\ufeffThe lamp. It hums!\n\n  a name\n".encode("utf-8")).value
     assert len(handle["document_id"]) == 32
@@ -211,6 +211,10 @@ def test_the_status_of_a_document_and_its_end(service: Running, monkeypatch: pyt
             assert (answer.status, answer.value["message"]) == (400, "Document not found")
     assert [service.post(f"{path}/result", key).status for _ in "ab"] == [200, 200], "a lost connection loses nothing"
     assert service.service.uploads.unfetched == before
+    monkeypatch.setattr(uploads, "TAKEN_SECONDS", 0.0)
+    handle = send(service, b"the lamp").value
+    fetched(service, handle)
+    path, key = f"/v2/document/{handle['document_id']}", {"document_key": handle["document_key"]}
     wait_until(lambda: service.post(path, key).status == 400)
     again = service.post(f"{path}/result", key)
     assert (again.status, again.value["message"]) == (400, "Document not found")
@@ -262,25 +266,17 @@ def test_what_never_ends_to_be_read_is_ended(service: Running, monkeypatch: pyte
     wait_until(lambda: not children())
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_a_reading_process_that_is_killed_is_told_with_the_usual_cause(
     service: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with reading(monkeypatch, "os.kill(os.getpid(), 9)"):
+    with monkeypatch.context() as patch:
+        patch.setattr(documents, "reader", killed)
         answer = send(service, b"the lamp")
     assert answer.status == 413
     for part in ("SIGKILL", "memory ran out", "divide the document", "--max-documents"):
         assert part in answer.value["message"]
     assert send(service, b"the lamp", "a.txt", "/translate_file").status == 200
-
-
-@contextmanager
-def reading(monkeypatch: pytest.MonkeyPatch, code: str) -> Iterator[None]:
-    """The process that reads a document runs this instead."""
-    with monkeypatch.context() as patch:
-        patch.setenv("READER", f"import sys\ndef read(*_, **__):\n  {code}\ndocument.read_document = read")
-        patch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-        patch.setattr(documents, "reader", other)
-        yield
 
 
 @pytest.mark.usefixtures("forked_readers")

@@ -61,6 +61,29 @@ def test_a_glossary_of_one_direction(service: Running) -> None:
         assert (gone.status, gone.value["message"]) == (404, "Glossary not found")
 
 
+def test_weblate_asks_in_version_3(service: Running) -> None:
+    for side in ("source", "target"):
+        expected = [each["language"] for each in asked(service, "GET", f"/v2/languages?type={side}").value]
+        for resource in ("translate_text", "glossary"):
+            known = asked(service, "GET", f"/v3/languages?resource={resource}").value
+            assert sorted(each["lang"] for each in known if each[f"usable_as_{side}"]) == sorted(expected)
+            assert len({each["lang"] for each in known}) == len(known)
+    assert asked(service, "GET", "/v3/languages?resource=write").value == []
+    dictionary = {"source_lang": "en", "target_lang": "de", "entries": TERMS, "entries_format": "tsv"}
+    answer = asked(service, "POST", "/v3/glossaries", {"name": "weblate", "dictionaries": [dictionary]})
+    assert (answer.status, answer.value["name"], answer.value["entry_count"]) == (201, "weblate", 2)
+    assert answer.value in asked(service, "GET", "/v3/glossaries").value["glossaries"]
+    identity = answer.value["glossary_id"]
+    (found,) = translated(service, "the lamp hums", glossary_id=identity).value["translations"]
+    assert "Leuchte" in found["text"]
+    path = f"/v3/glossaries/{identity}"
+    assert asked(service, "PUT", f"{path}/dictionaries", dictionary).status == 404, "it is made again"
+    assert [asked(service, "DELETE", path).status for _ in range(2)] == [204, 404]
+    for dictionaries in ([], [dictionary, dictionary], ["x"], [{}], {}):
+        body = {"name": "weblate", "dictionaries": dictionaries}
+        assert asked(service, "POST", "/v3/glossaries", body).status == 400
+
+
 def test_nobody_else_sees_or_uses_it(service: Running) -> None:
     identity = made(service)["glossary_id"]
     assert asked(service, "GET", "/v2/glossaries", key="bob").value == {"glossaries": []}

@@ -209,6 +209,10 @@ def test_the_longest_term_wins_in_any_order() -> None:
         assert [match.term.source for match in found] == ["C++", "C", "C#"]
 
 
-@pytest.mark.parametrize(("term", "text"), [("ນ້ຳ", "ນ້ຳ"), ("Müller", "Mu\u0308ller"), ("Mu\u0308ller", "Müller")])
+@pytest.mark.parametrize(
+    ("term", "text"),
+    [("ນ້ຳ", "ນ້ຳ"), ("Müller", "Mu\u0308ller"), ("Mu\u0308ller", "Müller"), ("oʻzbek", "o'zbek"), ("o‘zbek", "oʻzbek"),
+     ("iptal", "İptal"), ("İptal", "iptal")],
+)  # fmt: skip
 def test_marks_of_all_scripts_and_forms_belong_to_words(term: str, text: str) -> None:
     assert len(Glossary([Term(term, "x")]).find(text)) == 1

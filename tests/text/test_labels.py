@@ -17,7 +17,7 @@ from limelight.text.pair import Pair
 
 
 @pytest.mark.parametrize(
-    "labels", [["de", "en"], ["nö", "日本", 'a "b"', "x, y"], [str(number) for number in range(99)]]
+    "labels", [["de", "en"], ["nö", "日本", "می\u200cروم", 'a "b"', "x, y"], [str(number) for number in range(99)]]
 )
 def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None:
     (tmp_path / "labels.json").write_text(dump_labels(labels), encoding="utf-8")

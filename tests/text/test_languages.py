@@ -4,7 +4,7 @@ import unicodedata
 
 import pytest
 
-from limelight.text.judge import contradiction
+from limelight.text.judge import contradiction, foreign_language
 from limelight.text.languages import normal_code
 
 TEXTS = {
@@ -64,6 +64,15 @@ def test_two_scripts_may_be_right() -> None:
     assert contradiction(latin, "ru") == "is in Latin script"
 
 
-@pytest.mark.parametrize(("given", "code"), [("de-AT", "de"), ("DE_at", "de"), ("deu", "de"), ("nb", "no"), ("x", "x")])
+def test_a_script_of_one_language_is_told() -> None:
+    for text, code in (("ᎣᏏᏲ ᏙᎯᏧ", "chr"), ("ᖃᓄᐃᑉᐱᑦ", "iu"), ("ߒ ߞߊߞߍ߲ߘߍ߫", "nqo"), ("ދިވެހި", "dv")):
+        assert foreign_language(text, ["en", "de"]) == (code, 1.0)
+        assert foreign_language(text, ["en", code]) == ("", 0.0)
+    assert foreign_language("ከመይ ኣለኻ", ["en", "ti"]) == ("", 0.0)
+    assert foreign_language("Как дела?", ["en", "ti"])[0] == "ru"
+
+
+@pytest.mark.parametrize(("given", "code"), [("de-AT", "de"), ("DE_at", "de"), ("deu", "de"), ("nb", "no"), ("x", "x"),
+                                             ("hye_Armn", "hy"), ("pes_Arab", "fa"), ("khk", "mn")])  # fmt: skip
 def test_codes_are_written_in_many_ways(given: str, code: str) -> None:
     assert normal_code(given) == code

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from limelight.text.marked_pairs import Alignment, Link, WordForms, joined_alignment, place_marks
 from limelight.text.marking import ANNOTATION, PLACEHOLDER, TERM_BEGIN, mark_number
 from limelight.text.pair import Sides
-from limelight.text.words import words_of
+from limelight.text.words import word_spans, words_of
 from tests.marks import show_marks
 
 PAIR = Sides("The old man sold many cars, alas.", "Leider hat der alte Mann viele Autos verkauft.")
@@ -100,6 +100,15 @@ def test_a_term_is_followed_by_a_form_of_its_translation() -> None:
             seen[form] += 1
     assert {"Autos", "Auto", "autos"} <= set(seen)
     assert seen["Autos"] > seen["Auto"] > seen["autos"]
+
+
+def test_words_of_every_script_are_terms() -> None:
+    for word in ("किताब", "புத்தகம்", "หนังสือ", "សៀវភៅ", "ọjọ́", "ශ්\u200dරී", "كِتَاب", "книга"):
+        count = len(word_spans(word))
+        links = Alignment([Link(number, number) for number in range(count)], WordForms())
+        pair = Sides(" ".join("abcdefghi"[:count]), word)
+        drawn = [place_marks(pair, links, Random(seed), placeholders=False, terms=True) for seed in range(9)]
+        assert any(TERM_BEGIN in each.source for each in drawn)
 
 
 def test_without_links_there_are_marks_at_the_ends_and_no_terms() -> None:

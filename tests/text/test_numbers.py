@@ -109,6 +109,10 @@ def test_other_values(source: str, output: str, one: str, other: str) -> None:
     assert compare_numbers(source, output, (one, other)).lost
 
 
+def test_a_wide_colon_is_a_colon() -> None:
+    assert compare_numbers("at 14:30", "在14：30", ("en", "zh")) == ((), ())
+
+
 def test_only_numbers_with_separators_are_carried_at_first() -> None:
     text = "In 2024 we paid $1,299.50 for 3 of 10.5 kg (A4, 1.2.3), 21st, at 7:05 pm on May 3, 2024; ½ of -5 °C."
     found = [text for *_, text in carried_numbers(text, ("en", "de"))]
@@ -127,6 +131,7 @@ def test_only_numbers_with_separators_are_carried_at_first() -> None:
         ("May 3, 2024", "en", "zh", ["3", "2024"]),
         ("2.5 kg, 2.5", "en", "ru", ["2,5"]),  # the model writes a unit in another script
         ("٣٫٥", "ar", "en", ["3.5"]),
+        ("١٢٫٥٪", "ar", "en", ["12.5%"]),
         ("۱۴۰۲/۰۵/۱۲", "fa", "en", ["1402/05/12"]),
         ("১,২৯৯", "bn", "en", ["1,299"]),
     ],

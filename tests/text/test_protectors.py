@@ -120,9 +120,9 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_a_long_text_does_not_hold_up_a_protector(piece: str) -> None:
-    """One that took quadratic time would need minutes for some of these."""
-    text = piece * (40_000 // len(piece))
-    assert found(f"{text} {{x}}").count(piece) <= len(text)
+    text, began = piece * (20_000 // len(piece)), time.process_time()
+    found(f"{text} {{x}}")
+    assert time.process_time() - began < 1  # more in quadratic time
 
 
 def test_a_long_path_in_a_variable_takes_linear_time() -> None:

@@ -49,6 +49,7 @@ def test_nothing_is_lost(text: str, language: str) -> None:
         ("Am 3. Mai kam er. Er blieb.", "de-AT", ["Am 3. Mai kam er.", "Er blieb."]),
         ("Am 3. Mai kam er. Er blieb.", "deu_Latn", ["Am 3. Mai kam er.", "Er blieb."]),
         ("他来了。我走了。", "zh", ["他来了。", "我走了。"]),
+        ("ខ្ញុំទៅ។ តើអ្នកសុខទេ? ល្អណាស់។", "km", ["ខ្ញុំទៅ។", "តើអ្នកសុខទេ?", "ល្អណាស់។"]),
         ("Im 19. Jahrhundert war hier Wald. Er ist fort.", "de", ["Im 19. Jahrhundert war hier Wald.", "Er ist fort."]),
         ("Im XIX. und im 20. Jahrhundert.", "de", ["Im XIX. und im 20. Jahrhundert."]),
         ("Auf dem 9. Immobilientag. Es war voll.", "de", ["Auf dem 9. Immobilientag.", "Es war voll."]),

@@ -1,8 +1,11 @@
 """Words and where they are, in scripts with spaces and without."""
 
+import re
+import unicodedata
+
 import pytest
 
-from limelight.text.words import word_spans, words_of
+from limelight.text.words import COMBINING, EXTENDING, word_spans, words_of
 
 
 @pytest.mark.parametrize(
@@ -18,7 +21,9 @@ from limelight.text.words import word_spans, words_of
         ("हिन्दी में।", ["हिन्दी", "में"]),
         ("ދިވެހި ꯃꯩꯇꯩ ߞߊ߲ ܫܠܵܡܵܐ", ["ދިވެހި", "ꯃꯩꯇꯩ", "ߞߊ߲", "ܫܠܵܡܵܐ"]),
         ("กินข้าว", ["กิ", "น", "ข้", "า", "ว"]),
+        ("ශ්\u200dරී ලංකා गर्\u200dयो", ["ශ්\u200dරී", "ලංකා", "गर्\u200dयो"]),
         ("\u0065\u0301te\u0301 Привет", ["e\u0301te\u0301", "Привет"]),
+        ("น้ำ Бг҃ъ", ["น้ำ", "Бг҃ъ"]),
         ("... - !", []),
         ("", []),
     ],
@@ -26,6 +31,16 @@ from limelight.text.words import word_spans, words_of
 def test_words(text: str, words: list[str]) -> None:
     assert words_of(text) == words
     assert [text[begin:end] for begin, end in word_spans(text)] == words
+
+
+def test_marks_are_those_of_unicode() -> None:
+    is_mark, is_extending = (re.compile(f"[{characters}]").match for characters in (COMBINING, EXTENDING))
+    for character in map(chr, range(0x10000)):
+        kind = unicodedata.category(character)
+        if kind[0] == "M":
+            assert is_extending(character), hex(ord(character))
+        elif is_mark(character):
+            assert kind == "Cn" or character in "ำຳ", hex(ord(character))
 
 
 def test_texts_that_are_joined_keep_their_words() -> None:

@@ -73,6 +73,12 @@ def test_frequent_words_become_tokens(bpe: SentencePieceTokenizer, seed: int) ->
     assert len(found.parts) == larger.size - tokenizer.size
 
 
+@pytest.mark.parametrize("word", ["नमस्ते", "வணக்கம்", "สวัสดี", "ọjọ́", "مُحَمَّد"])
+def test_words_with_marks_become_tokens(bpe: SentencePieceTokenizer, word: str) -> None:
+    larger = extended(bpe, characters=sorted({*word}), texts=[f"{word} {word}"] * 20, merges=100).tokenizers.target
+    assert len(larger.encode(word)) == 1
+
+
 def test_rare_words_and_digits_are_not_merged(tokenizer: SentencePieceTokenizer) -> None:
     texts = ["Seltener Fall 1234567"] * (MIN_COUNT - 1) + ["98765 98765"] * (10 * MIN_COUNT)
     found = extended(tokenizer, texts=texts, merges=100)

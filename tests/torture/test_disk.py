@@ -25,6 +25,7 @@ from tests.torture.conftest import Measured
 from tests.torture.faulty_disk import Disk
 from tests.torture.processes import differences, told_by
 from tests.training.helpers import checkpoints_of, tiny_run
+from tests.training.interrupted import before_call
 
 MODEL = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=24, heads=2, d_ff=28, dropout=0.2)
 CAUSES = tuple(map(os.strerror, (errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EIO)))
@@ -100,7 +101,7 @@ def _outcomes(folder: Path, trials: Sequence[Trial]) -> Iterator[Outcome]:
         careful = checkpoint.whole_folder
         if trial.fault == CARELESS:
             checkpoint.whole_folder = _careless_folder
-        with _at(trial.moment, strike) if trial.moment in WRITING else nullcontext():
+        with before_call(*WRITING[trial.moment], strike) if trial.moment in WRITING else nullcontext():
             code, said = _train(folder / "run.yaml", run)
         loads = _newest(run) >= before[0] and all(not find_damage(place) for place in _places(run))
         loads &= _loads(run, whole)
@@ -138,26 +139,6 @@ def _break(disk: Disk, trial: Trial, run: Path, whole: Path) -> None:
         disk.fill((run / "log.jsonl").stat().st_size + int(trial.amount))
     else:
         disk.fill(int(trial.amount * max(path.stat().st_size for path in checkpoints_of(whole)[-1].iterdir())))
-
-
-@contextmanager
-def _at(moment: str, act: Callable[[], None]) -> Iterator[None]:
-    """Within this block `act` happens just before something is written."""
-    place, name, count = WRITING[moment]
-    function, calls = getattr(place, name), 0
-
-    def struck(*arguments: Any, **options: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        if calls == count:
-            act()
-        return function(*arguments, **options)
-
-    setattr(place, name, struck)
-    try:
-        yield
-    finally:
-        setattr(place, name, function)
 
 
 def _ended_well(trial: Trial, code: int, said: str, run: Path) -> bool:

@@ -11,7 +11,7 @@ from tests.torture.processes import Called, differences, train_killed
 from tests.training.helpers import MODELS, tiny_run
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["transformer", pytest.param("recurrent", marks=pytest.mark.slow)])
 def test_killed_at_random_instants(model: str, full: bool, measured: Measured, seed: int, tmp_path: Path) -> None:
     """Some kills come from outside after a random time, some just before a random step of a save. A run is killed until
     it gets to its end in between. Checkpoints and validations come in every order."""

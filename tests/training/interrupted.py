@@ -1,7 +1,7 @@
 """Training that is interrupted at a chosen moment, within this process."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from limelight.preparation import align, pairs, vocabulary
@@ -36,10 +36,14 @@ def kill() -> None:
     raise Killed
 
 
-@contextmanager
-def interruption(moment: str, count: int, act: Callable[[], None]) -> Iterator[None]:
+def interruption(moment: str, count: int, act: Callable[[], None]) -> AbstractContextManager[None]:
     """Within this block `act` happens just before the `count`th call, from one, of what `moment` names."""
-    module, name = MOMENTS[moment]
+    return before_call(*MOMENTS[moment], count, act)
+
+
+@contextmanager
+def before_call(module: Any, name: str, count: int, act: Callable[[], None]) -> Iterator[None]:
+    """The same for any function of a module."""
     function, calls = getattr(module, name), 0
 
     def interrupted(*arguments: Any, **options: Any) -> Any:

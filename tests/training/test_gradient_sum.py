@@ -1,7 +1,6 @@
 """Buckets of gradients over processes: the sums of a plain loop, whatever the size of the buckets and the batches."""
 
 import os
-import socket
 from multiprocessing.connection import Connection
 
 import pytest
@@ -12,6 +11,7 @@ from limelight.training.distributed import joined_group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
 from tests.forked import PROCESSES
+from tests.training.test_distributed import free_port
 
 SIZE, STEPS = 3, 4
 CASES = [(bucket, half) for bucket in (1, 100, 2**20) for half in (False, True)]
@@ -78,9 +78,7 @@ def _numbers(gradient: torch.Tensor | None) -> list[float] | None:
 @pytest.fixture(scope="module")
 def summed() -> list[dict[tuple[int, bool], list[list[object]]]]:
     """What each process found."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     pipes = [PROCESSES.Pipe(duplex=False) for _ in range(SIZE)]
     for rank, (_, sender) in enumerate(pipes):
         PROCESSES.Process(target=_summed, args=(rank, port, sender), daemon=True).start()

@@ -15,7 +15,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import precision
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import (
-    FIRST,
+    FIRST_SCALE,
     HalfCopy,
     autocast,
     choose_precision,
@@ -80,7 +80,7 @@ def torchs(finite: list[bool], interval: int) -> list[float]:
     """The scale before each update, by `torch.amp.GradScaler`, which works on a CPU as well."""
     weight = torch.ones(1, requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.0)
-    scaler = torch.amp.GradScaler("cpu", init_scale=FIRST, growth_interval=interval)
+    scaler = torch.amp.GradScaler("cpu", init_scale=FIRST_SCALE, growth_interval=interval)
     found = []
     for good in finite:
         found.append(scaler.get_scale())
@@ -98,7 +98,7 @@ def test_the_scale_of_the_loss_is_torchs(seed: int, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(precision, "GROWTH_INTERVAL", 3)
     monkeypatch.setattr(precision, "MAX_SCALE", float("inf"))
     finite = random.Random(seed).choices([True, False], [5, 1], k=40)
-    found, scale, since = [], FIRST, 0
+    found, scale, since = [], FIRST_SCALE, 0
     for good in finite:
         found.append(scale)
         scale, since = next_scale(scale, since, applied=good)
@@ -184,7 +184,7 @@ def test_a_run_in_fp16_is_resumed_with_its_scale(tmp_path: Path, monkeypatch: py
     go(with_training(config, max_steps=7), tmp_path / "parts")
     parts = go(config, tmp_path / "parts")
     assert any(line["event"] == "skipped" for line in log_of(tmp_path / "whole"))
-    assert whole.loss_scale != precision.FIRST
+    assert whole.loss_scale != precision.FIRST_SCALE
     assert (parts.loss_scale, parts.scale_updates) == (whole.loss_scale, whole.scale_updates)
     assert trace_of(tmp_path / "parts")[-3:] == trace_of(tmp_path / "whole")[-3:]
     assert last_weights(tmp_path / "parts") == last_weights(tmp_path / "whole")

@@ -23,6 +23,7 @@ from tests.training.helpers import go, tiny_run
 from tests.training.texts import text_run
 
 PAIRS, TEXT = {"train": (Corpus(files=("pairs.tsv",)),)}, {"text": ("text.txt",)}
+FORMAL = (Corpus(files=("formal.tsv",), side_constraint="formal"),)
 FAULTS = [
     (TransformerConfig(), {}, r"transformer learns from --train FILE \(or two files\); given is nothing"),
     (RecurrentConfig(), TEXT, "recurrent learns from --train FILE .* given is --text"),
@@ -31,6 +32,10 @@ FAULTS = [
     (EncoderOnlyConfig(), {}, r"the family encoder_only learns from --text FILE\.\.\. or --train FILE"),
     (DecoderOnlyConfig(), TEXT | {"valid": PAIRS["train"]}, "text for validation is of the kind"),
     (TransformerConfig(), PAIRS | {"valid_text": TEXT["text"]}, "text for validation is of the kind"),
+    (TransformerConfig(), PAIRS | {"valid": FORMAL}, "a corpus for validation has no tag"),
+    (EncoderOnlyConfig(), {"train": FORMAL}, "--tag are for models that translate"),
+    (EncoderOnlyConfig(), PAIRS | {"temperature": 2.0}, r"data\.temperature are for pairs"),
+    (DecoderOnlyConfig(), TEXT | {"both_directions": True}, r"data\.both_directions and .* are for pairs"),
 ]
 
 
@@ -49,6 +54,7 @@ IMPOSSIBLE = [
     ("model.positions=learned model.max_positions=20", r"batching\.max_length=256 is more than the 20 positions"),
     ("training.bleu_tokenize=ko-mecab", "tokenize='ko-mecab' needs more than is installed"),
     ("training.loggers=[wandb]", r"training\.loggers=wandb: .*pip install"),
+    ("augmentation.name_lists=[gone.txt]", r"gone\.txt: there is no such file"),
     ("training.loggers=[x]", "unknown logger 'x'; choose from tensorboard, wandb, trackio, or name its --plugin"),
     ('training.freeze=["lexicon"]', r"training\.freeze=lexicon: .* it has embeddings, encoder, decoder"),
     ('training.freeze=["encoder","decoder"]', "nothing is left to train"),
@@ -130,7 +136,7 @@ def test_validating_on_the_text_that_is_learned_is_refused(
 
 def test_an_augmentation_of_plain_text_is_refused(tmp_path: Path) -> None:
     config = override(text_run(tmp_path / "text"), ["augmentation.lowercase=0.5"])
-    with pytest.raises(UserError, match=r"augmentation and tokens\.sampling are for pairs"):
+    with pytest.raises(UserError, match=r"augmentation, tokens\.sampling, .* are for pairs"):
         check_run(config, tmp_path / "run")
 
 

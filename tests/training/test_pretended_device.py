@@ -120,7 +120,7 @@ STEPS = 4
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_steps_of_a_search_stay_on_their_device(name: str, pretended: Pretended) -> None:
+def test_steps_stay_on_their_device(name: str, pretended: Pretended) -> None:
     """Without any wait for one hypothesis; with several, at most one each few steps, for the columns in use."""
     model = make_model(MODELS[name]).eval().to(META)
     assert isinstance(model, Seq2Seq)

@@ -78,7 +78,7 @@ def test_numbers_that_are_not_finite_become_null(report: Report, tmp_path: Path)
     progress = Progress()
     for _ in range(2):
         do(report, progress, math.nan, applied=False)
-    report.validation(progress, Validation(math.inf), seconds=0.0)
+    report.validation(progress, Validation(math.inf))
     skipped, _, training, validation = log_of(tmp_path)  # log_of refuses NaN and Infinity
     assert (skipped["event"], skipped["loss"], skipped["in_a_row"]) == ("skipped", None, 1)
     assert training["loss"] is None
@@ -118,4 +118,4 @@ def test_a_full_disk_is_told_with_path_and_cause(report: Report, tmp_path: Path)
     report._log.close()
     report._log = open("/dev/full", "ab", buffering=0)  # noqa: SIM115
     with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/log.jsonl'"):
-        report.validation(Progress(step=7), Validation(2.0), seconds=0.0)
+        report.validation(Progress(step=7), Validation(2.0))

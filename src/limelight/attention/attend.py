@@ -67,7 +67,7 @@ def attend(
         context and weights. Without factors, the weights of a row sum to one, or to zero if the query may attend to no
         key.
     """
-    biased = may_attend is not None and may_attend.dtype != torch.bool
+    biased = may_attend is not None and may_attend.is_floating_point()
     is_fused = score is scaled_dot and factors is None and not (want_weights or biased)
     if is_fused and _fused_pays(queries, keys, values):
         return _fused(queries, keys, values, may_attend=may_attend, causal=causal), None
@@ -97,7 +97,7 @@ def _softmax(scores: Float[Tensor, "... query key"], may_attend: Mask | None) ->
     """Softmax over the keys that may be attended to; rows without any are zeros, not NaN."""
     if may_attend is None:
         return scores.softmax(dim=-1)
-    if may_attend.dtype != torch.bool:
+    if may_attend.is_floating_point():
         return (scores + may_attend).softmax(dim=-1)
     # A sum instead of masked_fill: the mask broadcasts over heads and queries, and adding a small bias is much cheaper.
     # A fully masked row stays finite, and is then set to zero.

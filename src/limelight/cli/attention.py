@@ -47,7 +47,9 @@ class View:
         "Head number, from 0; can be repeated. Default: the mean of all heads.", "N", panel=SELECTION, min=0
     )
     grid: bool = flag("Draw every layer and head in one picture.", panel=SELECTION)
-    theme: options.Theme = options.THEME
+    theme: Literal["dark", "light"] | None = option(
+        "Colors of a picture: dark (default), or light for print.", "dark|light", panel=SELECTION
+    )
     words: bool = flag(
         "Merge tokens to words, or show subword tokens.", "--words/--pieces", default=True, panel=SELECTION
     )
@@ -109,8 +111,10 @@ def attention(
     folders, configs = find_models(model, bundled=True)
     learns_from = configs[0].model.learns_from
     if "pairs" not in learns_from:
-        given = {"--target": target, "--beam": beam, "--from": source_lang, "--to": target_lang}
-        refuse(given, "this model has one text and does not translate; leave it out")
+        refuse(
+            {"--target": target, "--beam": beam, "--from": source_lang, "--to": target_lang},
+            "this model has one text and does not translate; leave it out",
+        )
         default = "encoder_self" if "labels" in learns_from else "decoder_self"
         seen = open_model("load", folders, machine).attention(sentence)
         view.present(replace(seen, model=folders[0]), default, output)
@@ -160,12 +164,10 @@ def align(
     Prints a line of links `i-j` for each pair: source word i, target word j, counted from 0 (Pharaoh format). The links
     of both directions are combined, if the model has both.
     """
-    if len(files) > 2:
-        raise UserError(f"{len(files)} files: give one file with both sides, or two files")
     folders, configs = find_models(model, bundled=True, only_one="words are aligned with one")
     corpus, *more = corpora(files, source_lang, target_lang, "FILE")
     if more:
-        raise UserError(f"{len(files)} files with both sides: align one at a time")
+        raise UserError(f"{len(files)} files: give one file with both sides, or two files with one side each")
     from limelight.config import directions_of, find_direction
     from limelight.formats.lines import chunks
     from limelight.preparation.read import pairs_of

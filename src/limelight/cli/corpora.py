@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from limelight.config import Corpus, Direction, RunConfig
 
 _PREFIX = re.compile(
-    r"(?P<source>[a-z]{2,3}-(?:[A-Z]{2}|[A-Z][a-z]{3})|[A-Za-z]{2,3}(?:_\w+)?)"
-    r"-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+)?)=(?P<file>.+)"
+    r"(?P<source>[a-z]{2,3}(?:-[A-Z][a-z]{3})?(?:-(?:[A-Z]{2}|\d{3}))?|[A-Za-z]{2,3}(?:_\w+)?)"
+    r"-(?P<target>[A-Za-z]{2,3}(?:[-_]\w+){0,2})=(?P<file>.+)"
 )
 NO_LANGUAGES = ("txt", "src", "tgt", "trg", "ref", "hyp", "sys", "out", "raw", "tok", "bpe", "spm", "new", "old", "bak")
 """Suffixes of text files that look like language codes but are not."""
@@ -35,7 +35,7 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     is_guessed = False
     words = iter(files)
     for word in words:
-        (source_lang, target_lang), file = _direction(word)
+        source_lang, target_lang, file = _direction(word)
         if (folder := Path(file)).is_dir():
             raise UserError(
                 f"{option} {file}: is a folder; name the files in it: two files with equally many lines, for example "
@@ -45,8 +45,9 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
         source_lang, target_lang = source_lang or source, target_lang or target
         file, columns = _columns(file)
         if holds_both_sides(Path(file)):
-            sides = {"source": source_lang or "source", "target": target_lang or "target"}
-            grouped.append(Corpus(files=(file,), **sides, columns=columns))
+            grouped.append(
+                Corpus(files=(file,), source=source_lang or "source", target=target_lang or "target", columns=columns)
+            )
             continue
         other = next(words, None)
         for name in (file, other or file):
@@ -65,12 +66,12 @@ def corpora(files: list[str], source: str, target: str, option: str) -> tuple[Co
     return tuple(grouped)
 
 
-def _direction(word: str) -> tuple[tuple[str, str], str]:
+def _direction(word: str) -> tuple[str, str, str]:
     """Split `en-de=train.tsv` into languages and file; an existing file with that whole name takes precedence."""
     match = _PREFIX.fullmatch(word)
     if match is None or Path(word).exists():
-        return ("", ""), word
-    return (match["source"], match["target"]), match["file"]
+        return "", "", word
+    return match["source"], match["target"], match["file"]
 
 
 def _columns(word: str) -> tuple[str, tuple[str, ...]]:
@@ -85,7 +86,7 @@ def _columns(word: str) -> tuple[str, tuple[str, ...]]:
 
 def files_in(words: Sequence[str]) -> list[str]:
     """The files of these arguments, without languages and columns."""
-    return [_columns(_direction(word)[1])[0] for word in words]
+    return [_columns(_direction(word)[2])[0] for word in words]
 
 
 def _language(file: str, otherwise: str) -> str:

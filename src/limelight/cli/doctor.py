@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from limelight.cli.output import Write, lines_to, show
 from limelight.errors import RunError, UserError
 
 if TYPE_CHECKING:
-    from limelight.config import Corpus
     from limelight.text.pair import Pair, PairLines
 
 DOCTOR = """
@@ -57,7 +56,17 @@ def doctor(
         for line in examine_run(Path(files[0]), device):
             show(line)
     elif files:
-        _examine(files, corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test"))
+        text, tests = corpora(files, source, target, "FILE"), corpora(test or [], source, target, "--test")
+        from limelight.config import known_languages
+        from limelight.preparation.examine import examine
+
+        lines, has_faults = examine(text, tests)
+        for line in lines:
+            show(line)
+        if has_faults:
+            languages = known_languages(text[0])
+            named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
+            show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
     else:
         refuse(about_text, "name the training text, too: FILE...")
         machine.begin()
@@ -67,19 +76,6 @@ def doctor(
 
         show(describe())
         show(f"threads: {torch.get_num_threads()}")
-
-
-def _examine(files: Sequence[str], corpora: Sequence[Corpus], tests: Sequence[Corpus]) -> None:
-    from limelight.config import known_languages
-    from limelight.preparation.examine import examine
-
-    lines, has_faults = examine(corpora, tests)
-    for line in lines:
-        show(line)
-    if has_faults:
-        languages = known_languages(corpora[0])
-        named = f" --source {languages[0]} --target {languages[1]}" if all(languages) else ""
-        show(f"this command leaves them out: limelight clean {shlex.join(files)}{named} -o clean.tsv")
 
 
 CLEAN = """

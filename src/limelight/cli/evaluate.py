@@ -58,18 +58,20 @@ def evaluate(
     learns_from = configs[0].model.learns_from
     origin = {"model": folders, "seed": [config.training.seed for config in configs]}
     if "pairs" not in learns_from:
-        of_search = {
-            "--beam": search.beam,
-            "--length-penalty": search.length_penalty,
-            "--set": search.settings,
-            "--precision": precision,
-            "--tokenize": tokenize,
-            "--metric": metric,
-            "--from": source,
-            "--to": target,
-            "--output": "labels" not in learns_from and output,
-        }
-        refuse(of_search, "this model does not search; leave it out")
+        refuse(
+            {
+                "--beam": search.beam,
+                "--length-penalty": search.length_penalty,
+                "--set": search.settings,
+                "--precision": precision,
+                "--tokenize": tokenize,
+                "--metric": metric,
+                "--from": source,
+                "--to": target,
+                "--output": "labels" not in learns_from and output,
+            },
+            "this model does not search; leave it out",
+        )
     figures: Figures
     texts: Sequence[str] = ()
     with lines_to(output, files_in(test)) if output else nullcontext() as write:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from limelight.cli import options
 from limelight.cli.arguments import argument, flag, option
 from limelight.cli.models import Machine, find_models, open_model
 from limelight.cli.outcome import command
-from limelight.cli.output import SENTENCES, greet, lines_of, lines_to, live_lines_of, text_to, valid_text
+from limelight.cli.output import SENTENCES, greet, lines_to, live_lines_of, stdin_lines, text_to, valid_text
 from limelight.errors import UserError
 
 EXAMPLES = """
@@ -44,8 +43,9 @@ def generate(
     """Continue a prompt with a language model, by sampling (temperature 0.8 by default)."""
     if greedy and samples > 1:
         raise UserError(f"--samples {samples}: with --greedy all would be the same; leave out one or the other")
-    why = "--greedy does not sample; leave one of them out"
-    sampling = drawing.sampling(sample=not greedy, why=why, temperature=TEMPERATURE)
+    sampling = drawing.sampling(
+        sample=not greedy, why="--greedy does not sample; leave one of them out", temperature=TEMPERATURE
+    )
     folders, _ = find_models(model)
     begin = _prompt(prompt)
     with text_to(output) as write:
@@ -72,10 +72,8 @@ def _json(result: Any) -> str:
 def _prompt(argument: str | None) -> str:
     """The prompt, without the final line end that a shell or an editor adds."""
     if argument is None or argument == "-":
-        if sys.stdin is None:
-            raise UserError("standard input is closed: give the prompt as an argument")
         greet("The text to continue")
-        return "\n".join(lines_of(None))
+        return "\n".join(stdin_lines())
     return valid_text(argument)
 
 
@@ -98,7 +96,7 @@ def fill(
 ) -> None:
     """Predict the token at each [MASK] of a text, with a masked language model (recipe bert-tiny)."""
     folders, _ = find_models(model)
-    texts = lines_of(None) if text is None else iter([valid_text(text)])
+    texts = stdin_lines() if text is None else iter([valid_text(text)])
     with lines_to(output) as write:
         filler = open_model("load_mask_filler", folders, machine)
         if text is None:

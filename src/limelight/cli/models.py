@@ -137,10 +137,13 @@ def made_with(
     from limelight import __version__
     from limelight.storage.layout import model_sums
 
-    sums = model_sums(folders, shortlist=shortlist)
-    models = {str(number): files for number, files in enumerate(sums, start=1)}
-    arithmetic = resolved_precision(folders, device, precision)[1]
-    return {"models": models, "precision": arithmetic, "limelight": __version__}
+    return {
+        "models": {
+            str(number): files for number, files in enumerate(model_sums(folders, shortlist=shortlist), start=1)
+        },
+        "precision": resolved_precision(folders, device, precision)[1],
+        "limelight": __version__,
+    }
 
 
 def resolved_precision(folders: Sequence[str], device: str | None, named: str | None) -> tuple[str, str]:

@@ -14,7 +14,6 @@ from limelight.cli.arguments import SEVERAL, assignments, flag, option, refuse
 Words = list[str] | None
 Files = Path | None
 Precision = Literal["fp32", "bf16", "int8", "auto"] | None
-Theme = Literal["dark", "light"] | None
 OnBadLine = Literal["stop", "skip"] | None
 
 COMPUTING, TEXT, MODEL, END = "Computing", "Text", "Model", "When to stop"
@@ -37,7 +36,6 @@ PRECISION = option(
 SHORTLIST = flag("Compute only target tokens of the lexical shortlist, which is faster; see `limelight shortlist`.")
 NO_PIVOT = flag("Refuse languages that the model only connects through another one, instead of translating twice.")
 BATCH_TOKENS = option("Batch size in source tokens times hypotheses; bounds the memory.", "N", 16384, min=1)
-THEME = option("Colors of a picture: dark (default), or light for print.", "dark|light", panel=SELECTION)
 BEAM = option("Beam size; 1 is greedy search. Default: the model's setting.", "N", min=1)
 DEVICE = option(
     "auto (default: a GPU if there is one), cpu, cuda, cuda:1 (the second GPU), or mps.", "NAME", panel=COMPUTING
@@ -52,7 +50,6 @@ TRAIN = option(
     SEVERAL,
     panel=TEXT,
 )
-VALID = option("Validation text, in the formats of --train.", SEVERAL, panel=TEXT)
 TEST = option("Sentence pairs that the model was not trained on, in the formats of `limelight train`.", SEVERAL, ...)
 GENERAL = option(
     "Parallel text of other subjects, which the new model should not forget. Default: the text that the "

@@ -61,30 +61,28 @@ def is_path(test: Callable[[Path], bool], name: str) -> bool:
         return False
 
 
-def lines_of(file: Path | None) -> Iterator[str]:
-    """The lines of a file, or of standard input. Raises `UserError` immediately if it cannot be read."""
-    from limelight.formats import read_lines, read_stream
+def stdin_lines() -> Iterator[str]:
+    """The lines of standard input. Raises `UserError` immediately if it is closed."""
+    from limelight.formats import read_stream
 
-    if file is not None:
-        return read_lines(file)
     if sys.stdin is None:
-        raise UserError("standard input is closed: name a file to read")
+        raise UserError("standard input is closed: give what is to be read as an argument")
     return read_stream(cast(BufferedIOBase, sys.stdin.buffer), "standard input")
 
 
 def live_lines_of(file: Path | None, text: str | None = None) -> Iterator[str | None]:
     """The lines of a file, of `text`, or of standard input with `None` where a pipe or a terminal pauses, so that the
     lines so far are answered."""
-    from limelight.formats.lines import read_live
+    from limelight.formats.lines import read_lines, read_live
 
     if text is not None:
         return iter(text.splitlines())
     if file is not None:
-        return lines_of(file)
+        return read_lines(file)
     try:  # a stream of its own: the interpreter closes standard input at its end, and cannot while a thread reads it
         stream = open(sys.stdin.fileno(), "rb", closefd=False)  # noqa: SIM115
     except (AttributeError, OSError):  # closed, or replaced by an object without a file descriptor
-        return lines_of(None)
+        return stdin_lines()
     return read_live(stream, "standard input")
 
 

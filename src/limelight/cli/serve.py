@@ -96,9 +96,10 @@ def serve(
         raise UserError(f"serving needs more packages ({error.name}): pip install 'limelight[serve]'") from None
     if sys.stdout is not None and sys.stdout.isatty() and port:  # standard error is the log, each line JSON
         show(GREETING.format(host=f"[{host}]" if ":" in host else host, port=port))
-    memory_file = str(memory or "")
     loadings = {
-        name: Loading(folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=memory_file, name=name)
+        name: Loading(
+            folder, device, precision, threads, shortlist, pivot=not no_pivot, memory=str(memory or ""), name=name
+        )
         for name, folder in models.items()
     }
     log = Log(quiet=quiet)

@@ -51,7 +51,7 @@ def train(
     back_translated: options.Words = option(
         "Back-translated training text; its source sentences get the tag <bt>.", SEVERAL, panel=TEXT
     ),
-    valid: options.Words = options.VALID,
+    valid: options.Words = option("Validation text, in the formats of --train.", SEVERAL, panel=TEXT),
     hold_out: int | None = option(
         "Take N pairs of each direction out of --train for validation, and N for tests, into RUN/held-out.",
         "N",
@@ -125,8 +125,8 @@ def train(
         from limelight.training.parent import named_as_in
 
         pairs = {side: named_as_in(parent, files) for side, files in pairs.items()}
-    text_files = {"text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
-    data = {name: files for name, files in {**pairs, **text_files}.items() if files}
+    given = {**pairs, "text": tuple(text or ()), "valid_text": tuple(valid_text or ())}
+    data = {name: files for name, files in given.items() if files}
     resolved = resolved.model_copy(update={"data": resolved.data.model_copy(update=data)})
     named = {
         "data.on_bad_line": on_bad_line,
@@ -140,17 +140,12 @@ def train(
     run_config = complete(resolved)
     if pairs["train"] and not (recipe or config or parent or stored) and is_small_budget(run_config):
         run_config = complete(find_recipe("quick").model_copy(update={"data": resolved.data}))
-    _train(run_config, out, quiet=quiet)
-
-
-def _train(resolved: RunConfig, out: Path, *, quiet: bool) -> None:
-    """Train in this process, which does nothing else."""
     hold_memory_for_work()
     from limelight.training.distributed import PeerEndedError
     from limelight.training.run import train as run
 
     try:
-        run(resolved, out, quiet=quiet)
+        run(run_config, out, quiet=quiet)
     except PeerEndedError:
         if os.environ.get("RANK", "0") != "0":
             raise typer.Exit(1) from None  # the first process reports it

@@ -53,11 +53,18 @@ def translate(*, job: Job) -> None:
     documents = is_of_documents(job, file)
     _ = job.text_options, job.models, job.translation_memory, job.terms  # their errors come before anything is loaded
     if documents:
-        of_lines = {"--json": job.as_json, "--lines": job.lines, "--mbr": job.mbr, "--workers": job.workers}
-        of_lines["--n-best"] = job.n_best if job.n_best > 1 else None
-        refuse(of_lines, f"this is for lines of text, and {file} is translated as a whole")
+        refuse(
+            {
+                "--json": job.as_json,
+                "--lines": job.lines,
+                "--mbr": job.mbr,
+                "--workers": job.workers,
+                "--n-best": job.n_best if job.n_best > 1 else None,
+            },
+            f"this is for lines of text, and {file} is translated as a whole",
+        )
     if job.is_corpus:
-        translate_corpus(job)
+        _translate_corpus(job)
     elif documents and file is not None:
         translate_documents(job, file)
     else:
@@ -78,8 +85,10 @@ def is_of_documents(job: Job, path: Path | None) -> bool:
         if text_suffix(path) == ".jsonl":
             raise UserError(f"{path}: its objects are translated into a folder: give -o FOLDER/")
     if path is None or not (path.is_dir() or path.suffix.lower() in DOCUMENT_SUFFIXES):
-        of_documents = {"--all": job.everything, "--report": job.report is not None}
-        refuse(of_documents, f"this is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders")
+        refuse(
+            {"--all": job.everything, "--report": job.report is not None},
+            f"this is for documents ({', '.join(DOCUMENT_SUFFIXES)}) and folders",
+        )
         return False
     if job.output is None:
         named = f"{path}.NEW" if path.is_dir() else f"{path.with_suffix('')}.NEW{path.suffix}"
@@ -106,8 +115,7 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
             translator = job.translator(aside=True, brief=brief)
             if file is None and text is None:
                 greet(SENTENCES)
-            from limelight.corpus.worker import Done
-            from limelight.corpus.worker import shown as as_lines
+            from limelight.corpus.worker import Done, shown
 
             translations = translator.translate_stream(texts, **options)
             if job.mbr is not None:
@@ -115,7 +123,7 @@ def _translate_lines(job: Job, file: Path | None, text: str | None) -> None:
 
                 translations = map(least_risk, translations)
             results = (
-                Done(as_lines(translation, number, job.form), translation.warnings, translation.confidence)
+                Done(shown(translation, number, job.form), translation.warnings, translation.confidence)
                 for number, translation in enumerate(translations)
             )
         _write_lines(results, write, job.form)
@@ -153,7 +161,6 @@ def translate_documents(job: Job, path: Path) -> None:
     set_options |= {"glossary": job.terms, "memory": job.translation_memory, "detected": not job.source_lang}
     if set_options["protect"] is None:
         set_options["protect"] = True  # also with a model that was not trained with placeholders
-    direction = job.source_lang, job.target_lang
     made_of, translator = job.made_of(job.machine.device), job.translator()
     translator.options(**set_options)  # an error of them is not one of a single file
 
@@ -162,7 +169,7 @@ def translate_documents(job: Job, path: Path) -> None:
         return translator.run(translator.jobs(texts, options), job.batch_tokens)
 
     def detect(text: str) -> str:
-        chosen = translator.choose(text, *direction, pivot=not job.no_pivot)
+        chosen = translator.choose(text, job.source_lang, job.target_lang, pivot=not job.no_pivot)
         return chosen.direction.source if chosen.direction is not None and chosen.confidence is not None else ""
 
     with lines_to(job.report, (path,)) if job.report else nullcontext() as write, Display() as display:
@@ -193,11 +200,10 @@ ENOUGH = 4000
 """Minimum lines of a file for which processes are faster than threads, including their start (docs/corpus.md)."""
 
 
-def translate_corpus(job: Job) -> None:
+def _translate_corpus(job: Job) -> None:
     """Translate the files into a folder. Raises `RunError` if some could not be read to their end."""
     from limelight.corpus.pool import TIMEOUT
-    from limelight.corpus.translate import CorpusJob
-    from limelight.corpus.translate import translate_corpus as translate_files
+    from limelight.corpus.translate import CorpusJob, translate_corpus
     from limelight.screen import Display
 
     refuse({"--text": job.text}, "this is for one text, and files are translated into a folder; leave it out")
@@ -226,7 +232,7 @@ def translate_corpus(job: Job) -> None:
             speed = f"{report.new:,} lines  {report.lines_per_second:,.0f} lines/s"
             display.count("file", report.files, count, speed)
 
-        report = translate_files(files, _starter(job.engine, settings, workers), show)
+        report = translate_corpus(files, _starter(job.engine, settings, workers), show)
     for line in report.lines():
         note(line)
     if report.faults:
@@ -295,7 +301,7 @@ def _cores() -> int:
 def _forks(device: str | None) -> bool:
     """Whether workers are forked: on a CPU under Linux. GPUs are detected by device files, because importing torch
     takes seconds."""
-    return sys.platform == "linux" and (device == "cpu" or (device in (None, "auto") and not _gpus(device)))
+    return sys.platform == "linux" and device in (None, "auto", "cpu") and not _gpus(device)
 
 
 def _gpus(device: str | None) -> int:

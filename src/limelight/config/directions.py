@@ -65,8 +65,8 @@ def find_direction(
     fitting = fitting_directions(tuple(directions), source, target)
     if target and not fitting:
         fitting = fitting_directions(tuple(pivots), source, target)
-    exact = tuple(direction for direction in fitting if direction == (source, target))
-    fitting = exact or fitting  # `en-US` beside `en`
+    if (source, target) in fitting:  # `en-US` beside `en`
+        return Direction(source, target)
     if len(fitting) == 1:
         return fitting[0]
     request = " ".join([f"from {source}"] * bool(source) + [f"to {target}"] * bool(target))
@@ -137,7 +137,7 @@ def check_directions(data: DataConfig) -> None:
                 f"{corpus}: a model of several directions needs the languages of every corpus; write them "
                 f"before the file, for example {kept}={corpus.files[0]}, or give --source and --target"
             )
-        if len({*_languages(corpus)}) == 1:
+        if same_language(*corpus.direction):
             raise UserError(f"{corpus}: both sides have the language {corpus.source}; name two languages")
     trained = directions_of(data)
     for corpus in data.valid:
@@ -207,7 +207,7 @@ def require_not_reversed(tests: Iterable[Corpus], trained: Sequence[Corpus]) -> 
 
 def _languages(corpus: Corpus) -> tuple[str, str]:
     """The languages of both sides in lowercase, without region or script: `pt` for `pt-BR`; empty if unknown."""
-    source, target = (language.lower().replace("_", "-").partition("-")[0] for language in known_languages(corpus))
+    source, target = (usual_code(language).partition("-")[0] for language in known_languages(corpus))
     return source, target
 
 

@@ -124,7 +124,7 @@ class Corpus(Section):
     side_constraint: str = Field("", pattern=r"^(formal|informal|domain:[A-Za-z0-9][A-Za-z0-9_-]{0,31})?$")
     """`formal`, `informal` or `domain:NAME`: the token `<formal>` and so on goes before half of the sources, drawn
     again in every epoch (Sennrich et al. 2016), so that the model translates with the constraint and without it."""
-    columns: tuple[str, ...] = Field((), max_length=2)
+    columns: tuple[str, str] | tuple[()] = ()
     """The columns of source and target in a table (.tsv, .csv, .jsonl, .parquet): their numbers, from 1, or their
     names. By default those that are named by the languages, or the first two."""
     tag: Literal["", "bt", "replay"] = ""
@@ -319,6 +319,11 @@ class TrainingConfig(Section):
     loggers: tuple[str, ...] | None = Field(None, examples=["tensorboard", "wandb", "trackio"])
     """Where curves are kept beside `log.jsonl`: `tensorboard`, `wandb`, `trackio`, or a plugin's. Default: TensorBoard
     if it is installed."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there is a bound in updates or in minutes."""
+        return bool(self.max_steps or self.max_minutes)
 
 
 class DecodingConfig(Section):

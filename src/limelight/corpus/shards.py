@@ -103,7 +103,7 @@ def _expanded(argument: str) -> list[Shard]:
     return [Shard(file, file.relative_to(path).as_posix()) for file in files]
 
 
-def read_items(shard: Shard, field: str = "") -> Iterator[Item]:
+def read_items(shard: Shard, field: str) -> Iterator[Item]:
     """One item for each line or row. `field` is the field of an object with the text; empty takes the first of
     `FIELDS` that is there. Raises `UserError` for a file that cannot be read at all."""
     if shard.kind == "parquet":

@@ -59,7 +59,7 @@ class WorkerSettings:
     """The indexes of a translation memory, each with the name of its file."""
 
 
-def open_texts(settings: WorkerSettings, number: int = 0) -> Translate:
+def open_texts(settings: WorkerSettings, number: int) -> Translate:
     """Load the model, for a process of its own. With several GPUs each worker has one, by its `number`.
 
     Raises `UserError` for a model or options that are not available.
@@ -121,7 +121,7 @@ def _outcome(job: TextJob, number: int, form: str) -> Outcome:
 
 
 @cache
-def opened(settings: str, number: int = 0) -> Translate:
+def opened(settings: str, number: int) -> Translate:
     """`open_texts` for settings as JSON, once in a process and in those that are forked from it."""
     return open_texts(WorkerSettings(**json.loads(settings)), number)
 

@@ -55,7 +55,7 @@ class ShortOutput:
 
     def listed(self, source: Sequence[int], forced: Sequence[int] = ()) -> Integers:
         """The target ids for a source, ascending; forced ids are always included."""
-        listed = self.shortlist.of([source], self.classes)
+        listed = self.shortlist.of(source, self.classes)
         listed[list(forced)] = True
         return np.flatnonzero(listed)
 

@@ -14,7 +14,8 @@ from limelight.text.pair import Pair
 
 BOOTSTRAPS = 1000
 """Samples of the bootstrap; sacreBLEU's default."""
-MOST = 10
+MAX_SENTENCES = 10
+"""Maximum number of sentences that are shown."""
 SCORES = ("", "A", "B", "B - A", "p")
 """Names of the columns of the table."""
 
@@ -128,6 +129,6 @@ def compare(
     return Comparison(
         names,
         tuple(differences),
-        tuple(sorted(sentences, key=lambda each: -abs(each.difference))[:MOST]),
+        tuple(sorted(sentences, key=lambda each: -abs(each.difference))[:MAX_SENTENCES]),
         provenance_of(pairs, bootstraps=BOOTSTRAPS, tokenize=tokenize),
     )

@@ -112,7 +112,7 @@ def evaluate_text(
     documents = characters = utf8_bytes = 0
     for file in files:
         for part in read_documents(file, measure(file, by_line=by_line), by_line=by_line):
-            ids = [*encode_text(tokenizer, part.text), *([END] if part.ends else [])]
+            ids = [*encode_text(tokenizer, part.text), *[END] * part.ends]
             parts.append(np.array(ids, dtype=np.int64))
             documents += part.ends
             characters += part.characters
@@ -120,7 +120,7 @@ def evaluate_text(
     if not documents:
         raise UserError(f"there is nothing to evaluate: {', '.join(map(str, files))}: the text is blank")
     stream = np.concatenate(parts)
-    context = len(stream) - 1 if generator.window is None else min(generator.window, len(stream) - 1)
+    context = min(generator.window or len(stream), len(stream) - 1)
     start = time.perf_counter()
     with eval_mode(generator.model) as device:
         total = math.fsum(

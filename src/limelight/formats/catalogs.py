@@ -105,20 +105,17 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
     strings, keys, seen = list[_String](), list[_String](), set[int]()
     is_go = bool(documents) and isinstance(documents[0], yaml.SequenceNode)
 
-    def walk(node: yaml.Node | None, depth: int) -> None:
+    def walk(node: yaml.Node | None, depth: int, is_note: bool = False) -> None:
         if node is None or id(node) in seen:
             return
         seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             names = [key.value for key, _ in node.value]
             for key, value in node.value:
-                if is_go and key.value == "id" and "translation" in names and isinstance(value, yaml.ScalarNode):
-                    kept.append(Kept(value.start_mark.line + 1, value.value))
-                    continue
                 if isinstance(key, yaml.ScalarNode) and depth == 0:
                     write = partial(_scalar, "", key.style)
                     keys.append(_String(key.value, key.start_mark.index, key.end_mark.index, write))
-                walk(value, depth + 1)
+                walk(value, depth + 1, is_go and key.value == "id" and "translation" in names)
         elif isinstance(node, yaml.SequenceNode):
             for value in node.value:
                 walk(value, depth + 1)
@@ -126,7 +123,7 @@ def yaml_units(text: str, options: Options, kept: list[Kept]) -> list[Unit]:
             begin, end = node.start_mark.index, node.end_mark.index
             properties = _PROPERTIES.match(text, begin, end)
             begin = properties.end() if properties else begin
-            strings.append(_String(node.value, begin, end, partial(_scalar, text[begin:end], node.style)))
+            strings.append(_String(node.value, begin, end, partial(_scalar, text[begin:end], node.style), is_note))
 
     for document in documents:
         walk(document, 0)

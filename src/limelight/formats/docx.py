@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from limelight.formats.unit import Code, Splice, Unit, has_words, make_unit, parts_of
+from limelight.formats.unit import Code, FormatError, Splice, Unit, has_words, make_unit, parts_of
 from limelight.formats.xml import Element, escape_xml, parse_xml
 from limelight.text.marking import Role
 
@@ -24,7 +24,7 @@ _DROPPED = ("proofErr", "lastRenderedPageBreak", "softHyphen", "del", "moveFrom"
 """Deletions, and what spelling checkers and layout have written."""
 _ROLES: dict[str, Role] = {"br": "break", "cr": "break", "tab": "break"}
 _UNDERLINED = re.compile(r'<w:u (?!w:val="none")')
-_UNSEEN = re.compile(r"<w:(lang|noProof|rFonts(?= w:hint=\"\w+\"/>))\b[^>]*(/>|></w:\1>)")
+_UNSEEN = re.compile(r"<w:(lang|noProof|rtl|cs|rFonts(?= w:hint=\"\w+\"/>))\b[^>]*(/>|></w:\1>)")
 _EMPTY = re.compile(r"<w:rPr>\s*</w:rPr>|<w:rPr\s*/>")
 _BEGIN, _SEPARATE, _END = "field begin", "field separate", "field end"
 """Names of the codes that divide a field into its instruction and its result."""
@@ -47,17 +47,19 @@ class _Run(NamedTuple):
 
 
 def docx_units(text: str) -> list[Unit]:
-    """The paragraphs of a part."""
+    """The paragraphs of a part. Raises `FormatError` as `parse_xml` does, and for elements without the prefix `w:`."""
     root = parse_xml(text)
-    return [unit for paragraph in _paragraphs(root, root.prefix) for unit in _paragraph(text, paragraph)]
+    if root.prefix != "w":
+        raise FormatError("its elements have another prefix than w:; save the file again with Word or LibreOffice")
+    return [unit for paragraph in _paragraphs(root) for unit in _paragraph(text, paragraph)]
 
 
-def _paragraphs(element: Element, prefix: str) -> Iterator[Element]:
+def _paragraphs(element: Element) -> Iterator[Element]:
     """The paragraphs of text, those in text boxes of others before them; copies for older programs are left out."""
     for child in element.inner:
         if child.name != "Fallback":
-            yield from _paragraphs(child, prefix)
-            if child.name == "p" and child.prefix == prefix:
+            yield from _paragraphs(child)
+            if child.name == "p" and child.prefix == "w":
                 yield child
 
 
@@ -66,7 +68,7 @@ def _paragraph(text: str, element: Element) -> Iterator[Unit]:
     begin = head.end if head.name == "pPr" else element.content
     pieces = _with_fields(text, _pieces(text, element))
     runs = [piece for piece in pieces if isinstance(piece, _Run)]
-    if not _have_words(runs) or not text.startswith("<w:", element.begin):
+    if not _have_words(runs):
         return
     sizes = Counter[str]()
     for run in runs:

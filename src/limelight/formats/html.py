@@ -243,18 +243,15 @@ class _Reader:
         for number, tag in enumerate(self.tags):
             if tag.kind == "open":
                 named[tag.name].append(number)
+                opened.append(number)
             elif tag.kind == "close" and named[tag.name]:
                 opening = named[tag.name].pop()
                 for name in _IMPLIED:
                     while named[name] and named[name][-1] > opening:
-                        closings[named[name].pop()] = number
-                closings[opening] = number  # last: `openings` has this one
-        openings = {closing: opening for opening, closing in closings.items()}
-        for number, tag in enumerate(self.tags):
-            if tag.kind == "open":
-                opened.append(number)
-            while opened and opened[-1] >= openings.get(number, len(self.tags)):
-                closings.setdefault(opened.pop(), number)
+                        named[name].pop()
+                while opened and opened[-1] >= opening:  # unless their own closing tags follow
+                    closings.setdefault(opened.pop(), number)
+                closings[opening] = number
         return closings
 
     def _attributes(self, tag: Tag) -> Iterator[Unit]:

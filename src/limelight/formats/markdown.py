@@ -260,8 +260,15 @@ def _parser() -> Any:
     ruler.at("image", partial(_link, opened="!["))  # so that its text has places in the same text
     for name, rule in (("emphasis", rules.emphasis.tokenize), ("strikethrough", rules.strikethrough.tokenize)):
         ruler.at(name, _located(rule, _locate_signs))
-    kept = {"backticks": rules.backtick, "autolink": rules.autolink, "html_inline": rules.html_inline}
-    for name, rule in (kept | {"newline": rules.newline, "escape": rules.escape, "entity": rules.entity}).items():
+    kept = {
+        "backticks": rules.backtick,
+        "autolink": rules.autolink,
+        "html_inline": rules.html_inline,
+        "newline": rules.newline,
+        "escape": rules.escape,
+        "entity": rules.entity,
+    }
+    for name, rule in kept.items():
         ruler.at(name, _located(rule, _locate))
     return parser
 

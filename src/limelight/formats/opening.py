@@ -55,6 +55,7 @@ DESCRIPTIONS = {
     **dict.fromkeys((".docx", ".doc", ".odt", ".rtf"), "a text document"),
     ".pdf": "a PDF document",
     ".pptx": "a presentation",
+    **dict.fromkeys((".properties", ".strings", ".resx"), "a file of a program's messages"),
 }
 """Formats that are not plain text."""
 _QT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<[?!][^>]*>\s*)*<TS[\s>]")

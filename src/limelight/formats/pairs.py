@@ -86,7 +86,7 @@ def read_pairs(
         for path in paths:
             if (kind := kind_of(path)) in BOTH_SIDES and kind == text_suffix(path):
                 raise UserError(f"{path}: a {kind} file holds both sides: give it alone, not as one of two files")
-        return without_bad(scan_moses(*paths), on_bad_line, on_unused)
+        return without_bad(scan_moses(*paths), on_bad_line)
     kinds = f"{', '.join(BOTH_SIDES[:-1])} or {BOTH_SIDES[-1]}"
     if len(paths) != 1:
         count = counted(len(paths), "file")

@@ -40,8 +40,8 @@ def _unit(text: str, lines: Sequence[re.Match[str]]) -> Unit:
 
     def write(new: str) -> Iterator[Splice]:
         if len(lines) > 1:
-            indents = _indent(lines[0][0]), _indent(lines[1][0])
-            wrapped = textwrap.wrap(new.strip(), width, initial_indent=indents[0], subsequent_indent=indents[1],
+            wrapped = textwrap.wrap(new.strip(), width, initial_indent=_indent(lines[0][0]),
+                                    subsequent_indent=_indent(lines[1][0]),
                                     break_long_words=False, break_on_hyphens=False)  # fmt: skip
             new = text[lines[0].end() : lines[1].start()].join(wrapped)
         yield Splice(begin, end, new)

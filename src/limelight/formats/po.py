@@ -192,8 +192,9 @@ def po_units(text: str, options: Options) -> list[Unit]:
         (_OPEN_FORMS, rule.rule if rule else ""),
         (_OPEN_CHARSET, "charset=UTF-8"),
     )
-    matches = [(pattern.search(text), new) for pattern, new in headers]
-    return with_splices(units, [Splice(*match.span(), new) for match, new in matches if match and new])
+    return with_splices(
+        units, [Splice(*match.span(), new) for pattern, new in headers if new and (match := pattern.search(text))]
+    )
 
 
 def _unit(text: str, entry: Entry, keyword: str, names: list[str], surplus: Sequence[str]) -> Unit:

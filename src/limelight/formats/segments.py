@@ -14,6 +14,7 @@ from limelight.errors import UserError, shown
 from limelight.formats.unit import Parts
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair
+from limelight.text.words import LETTER, UNSPACED
 
 MAX_VARIANTS = 20
 """Texts of a segment in one language that are used."""
@@ -22,7 +23,7 @@ MAX_LISTED = 20
 
 _REMOVED = "\0"
 """In place of a code that is removed."""
-_BETWEEN_WORDS = re.compile(rf"(?<=[^\W_]){_REMOVED}(?=[^\W_])")
+_BETWEEN_WORDS = re.compile(rf"(?<={LETTER})(?<![{UNSPACED}]){_REMOVED}(?![{UNSPACED}])(?={LETTER})")
 _LINE_ENDS = re.compile(r"(?<! ) *[\t\r\n][ \t\r\n]*")
 
 
@@ -46,7 +47,8 @@ class Segment(NamedTuple):
 
 
 def plain_text(parts: Parts) -> str:
-    """The text on one line, without its codes; a single code between two words becomes a space."""
+    """The text on one line, without its codes. A single code between two words becomes a space, but not in scripts
+    without spaces between words."""
     joined = "".join(part if isinstance(part, str) else _REMOVED * (part.role == "alone") for part in parts)
     return _LINE_ENDS.sub(" ", _BETWEEN_WORDS.sub(" ", joined).replace(_REMOVED, "")).strip(" ")
 
@@ -77,7 +79,15 @@ def pairs_of(
             raise UserError(f"{file}:{segment.line}: the file has more than two languages: {_named(seen)}; {remedy}")
         sides = _sides(segment.variants, *wanted)
         has_pair = has_pair or all(sides)
-        yield from _pairs(segment, file, wanted, sides)
+        combinations = [(one, other) for one, other in product(*sides) if one is not other]
+        if segment.unused or not combinations:
+            missing = [language for language, side in zip(wanted, sides, strict=True) if language and not side]
+            lacking = f"no text in {' and '.join(missing)}" if missing else "text in one language only"
+            name = f" (segment {shown(segment.name, 60)})" if segment.name else ""
+            yield BadLine(file, segment.line, (segment.unused or lacking) + name, unused=True)
+            continue
+        for one, other in combinations:
+            yield Pair(plain_text(one.parts), plain_text(other.parts), file, segment.line)
     if seen and are_named and not has_pair:
         raise UserError(
             f"{file}:1: the file has no segment in both {source} and {target}; its languages are: {_named(seen)}. "
@@ -93,20 +103,6 @@ def _named(seen: dict[str, str]) -> str:
 def listed(names: Sequence[str]) -> str:
     """The first names, for a message."""
     return ", ".join(shown(name, 30) for name in names[:MAX_LISTED]) + ", ..." * (len(names) > MAX_LISTED)
-
-
-def _pairs(
-    segment: Segment, file: str, wanted: tuple[str, str], sides: tuple[list[Variant], list[Variant]]
-) -> Iterator[Pair | BadLine]:
-    combinations = [(source, target) for source, target in product(*sides) if source is not target]
-    if segment.unused or not combinations:
-        missing = [language for language, side in zip(wanted, sides, strict=True) if language and not side]
-        lacking = f"no text in {' and '.join(missing)}" if missing else "text in one language only"
-        named = f" (segment {shown(segment.name, 60)})" if segment.name else ""
-        yield BadLine(file, segment.line, (segment.unused or lacking) + named, unused=True)
-        return
-    for source, target in combinations:
-        yield Pair(plain_text(source.parts), plain_text(target.parts), file, segment.line)
 
 
 def _completed(source: str, target: str, languages: Sequence[str]) -> tuple[str, str]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from limelight.formats.unit import Code, Splice, Unit, has_words, line_at, make_unit, with_codes
 from limelight.text.marking import CODES, text_placeholder
 from limelight.text.words import is_unspaced
@@ -23,7 +25,10 @@ _CUE = re.compile(
 )
 """A cue; its text ends at a blank line, or where the next cue begins without one."""
 _CODE = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z]+|\d[\d:.]*)[^<>]*>|\{\\[^{}]*\}")
-_ENDED = re.compile(r"(?:[.!?\u0589\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4…。！？]|--|[–—])[\"'”’)\]]*\s*$")
+_ENDED = re.compile(
+    r"(?:[.!?\u0589\u061f\u06d4\u07f9\u0964\u0965\u0f0d\u104b\u1362\u1367\u166e\u17d4\u1803\u1c7e…。！？]|--|[–—])"
+    r"[\"'”’)\]]*\s*$"
+)
 _TURN = re.compile(r"\s*(?:[-–—]\s?\S|>>|([^\W\d_][\w .'-]{0,30}):\s)")
 """How a line of a further speaker begins: with a dash, or with a name in capitals."""
 _APART = re.compile(r"[\[\]()（）［］【】♪♫]|\A\s*#")
@@ -61,15 +66,16 @@ class _Cue(NamedTuple):
 def subtitle_units(text: str) -> list[Unit]:
     """The cues of a file; the cues of one sentence are one unit."""
     groups, is_open = list[list[_Cue]](), False
-    for cue in (cue for match in _CUE.finditer(text) for cue in _cues(match)):
-        if not has_words(_CODE.sub("", cue.raw)):
-            continue
-        last = groups[-1] if is_open else []
-        if last and cue.joins and len(last) < MAX_JOINED and cue.start - last[-1].stop <= MAX_GAP:
-            last.append(cue)
-        else:
-            groups.append([cue])
-        is_open = cue.joins and not _ENDED.search(cue.raw)
+    for match in _CUE.finditer(text):
+        for cue in _cues(match):
+            if not has_words(_CODE.sub("", cue.raw)):
+                continue
+            last = groups[-1] if is_open else []
+            if last and cue.joins and len(last) < MAX_JOINED and cue.start - last[-1].stop <= MAX_GAP:
+                last.append(cue)
+            else:
+                groups.append([cue])
+            is_open = cue.joins and not _ENDED.search(cue.raw)
     return [_unit(text, group) for group in groups]
 
 
@@ -96,9 +102,10 @@ def _seconds(time: str) -> float:
 
 def _unit(text: str, group: Sequence[_Cue]) -> Unit:
     joined = ""
-    for line in (line for cue in group for line in cue.lines):
-        unspaced = not joined or (is_unspaced(joined[-1]) and is_unspaced(line[:1]))
-        joined += line if unspaced else f" {line}"
+    for cue in group:
+        for line in cue.lines:
+            unspaced = not joined or (is_unspaced(joined[-1]) and is_unspaced(line[:1]))
+            joined += line if unspaced else f" {line}"
 
     def write(new: str) -> Iterator[Splice]:
         shares = _divided(_in_order(new, unit.codes), [len(cue.raw) for cue in group])
@@ -134,8 +141,7 @@ def _in_order(text: str, codes: Sequence[Code]) -> str:
 
 def _width(text: str) -> int:
     """The columns of a text without its codes."""
-    text = CODES.sub("", text)
-    return len(text) + sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return cell_len(CODES.sub("", text))
 
 
 def _divided(text: str, sizes: Sequence[int]) -> list[str]:

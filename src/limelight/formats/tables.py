@@ -176,23 +176,21 @@ def _read_record(record: Any, name: str, number: int, sides: Sequence[str]) -> P
         return BadLine(name, number, f"not a JSON object; {_EXAMPLE}")
     inner: Mapping[str, Any] = record["translation"] if isinstance(record.get("translation"), dict) else record
     names = tuple(inner)
-    columns: Sequence[tuple[int, str]] = _text_columns(names) or (
-        tuple(enumerate(names)) if inner is not record else ()
-    )
-    if sides or {"source", "target"} & inner.keys():
-        columns = ()
-    texts_only = [each for each in columns if isinstance(inner[names[each[0]]], str)]
+    found = _text_columns(names) or (tuple(enumerate(names)) if inner is not record else ())
+    columns = [(names[column], language) for column, language in found]
+    if sides or not columns or {"source", "target"} & inner.keys():
+        columns = [(key, "") for key in sides or ("source", "target")]
+    texts_only = [each for each in columns if isinstance(inner.get(each[0]), str)]
     columns = texts_only if len(texts_only) > 1 else columns
-    keys = list(sides) or [names[column] for column, _ in columns] or ["source", "target"]
-    texts = list[str]()
-    for key in keys:
+    variants = list[Variant]()
+    for key, language in columns:
         text = inner.get(key)
         if not isinstance(text, str):
             return BadLine(name, number, f"the object has no text {key!r}; {_EXAMPLE}")
         if NO_TEXT.search(text):
             return BadLine(name, number, f"{key!r} holds a NUL character or half of a surrogate pair")
-        texts.append(text)
-    if not any(language for _, language in columns):
-        return Pair(texts[0], texts[1], name, number)
-    variants = [Variant(language, [text]) for (_, language), text in zip(columns, texts, strict=True)]
-    return Segment(number, variants)
+        variants.append(Variant(language, [text]))
+    if len(columns) != 2 or any(language for _, language in columns):
+        return Segment(number, variants)
+    source, target = (inner[key] for key, _ in columns)
+    return Pair(source, target, name, number)

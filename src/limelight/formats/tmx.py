@@ -28,5 +28,5 @@ def scan_tmx(path: str | Path) -> Iterator[Segment | BadLine]:
             source = element.get("srclang") or own
             texts = ((variant.get("lang"), variant.first("seg")) for variant in element.elements("tuv"))
             variants = [Variant(language, list(inline_parts(text, _inline))) for language, text in texts if text]
-            variants.sort(key=lambda variant: not (source and matches(source, variant.language)))  # stable
+            variants.sort(key=lambda variant: not matches(source, variant.language))  # stable
             yield Segment(element.line, variants, element.get("tuid"))

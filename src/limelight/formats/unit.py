@@ -130,11 +130,7 @@ def text_unit(text: str, write: Write, line: int) -> Unit:
 
 def with_splices(units: list[Unit], splices: Sequence[Splice]) -> list[Unit]:
     """The units, each of which also writes `splices`; those are applied once, and not if all units stay as they are."""
-
-    def write(unit: Unit, new: str) -> list[Splice]:
-        return [*splices, *unit.write(new)]
-
-    return [unit._replace(write=partial(write, unit)) for unit in units] if splices else units
+    return [unit._replace(write=partial(lambda write, new: [*splices, *write(new)], unit.write)) for unit in units]
 
 
 def parts_of(text: str, codes: Sequence[Code], escape: Callable[[str], str] = str) -> Iterator[str | Code]:
@@ -193,9 +189,14 @@ def splice(text: str, splices: Iterable[Splice]) -> str:
 
 def rewritten(text: str, units: Iterable[Unit], translations: Iterable[str | None]) -> str:
     """The text of a file with translations of its units; a translation that is None or equal changes nothing."""
-    translated = zip(units, translations, strict=True)
     return splice(
-        text, [change for unit, new in translated if new not in (None, unit.text) for change in unit.write(new or "")]
+        text,
+        [
+            change
+            for unit, new in zip(units, translations, strict=True)
+            if new not in (None, unit.text)
+            for change in unit.write(new or "")
+        ],
     )
 
 

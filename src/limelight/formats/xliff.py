@@ -36,10 +36,8 @@ _STATE = re.compile(r"(?<!\s)\s+state(?:-qualifier)?\s*=\s*(?:\"[^\"]*\"|'[^']*'
 def _inline(element: Element) -> Inline:
     """Both tags of a pair get the same key: in 1.2 by `rid` if present, in 2.x by the reference of the end."""
     name, identifier = element.name, element.get("id")
-    if name in ("g", "pc"):
+    if name in ("g", "pc", "mrk"):
         return Inline(f"{name} {identifier}", is_text=True)
-    if name in ("mrk", "sm", "em", "cp"):
-        return Inline(name, is_text=name == "mrk")
     if name in ("sc", "ec") and element.get("isolated") != "yes":
         return Inline(f"sc {element.get('startRef') or identifier}", "open" if name == "sc" else "close")
     if name in ("bx", "ex", "bpt", "ept"):
@@ -89,8 +87,7 @@ def _sides(unit: XmlUnit) -> Iterator[_Sides]:
     """
     element = unit.element
     for number, segment in enumerate(element.elements("segment"), start=1):  # 2.x
-        inner = segment.first("source")
-        if inner is not None:
+        if inner := segment.first("source"):
             name = f"{element.get('id')}/{segment.get('id') or number}"
             segment_unit = XmlUnit(segment, (*unit.ancestors, element))
             yield _Sides(segment_unit, inner, segment.first("target"), name, segment.get("state"))
@@ -121,9 +118,9 @@ def scan_xliff(path: str | Path) -> Iterator[Segment]:
 def _segment(sides: _Sides) -> Segment:
     element, target = sides.unit.element, sides.divided or sides.target
     texts: list[Parts] = [list(inline_parts(side, _inline)) if side else [] for side in (sides.source, sides.target)]
-    root = sides.unit.ancestors[0]
-    source = root.get("srcLang") or sides.unit.inherited("source-language") or sides.source.get("lang")
-    named = root.get("trgLang") or sides.unit.inherited("target-language") or (target.get("lang") if target else "")
+    inherited = sides.unit.inherited
+    source = inherited("srcLang") or inherited("source-language") or sides.source.get("lang")
+    named = inherited("trgLang") or inherited("target-language") or (target.get("lang") if target else "")
     unused = 'translate="no"' if sides.is_kept else "" if has_content(texts[1]) else "not translated"
     if not unused and sides.is_draft:
         unused = f"not approved (its state is {sides.state})" if sides.state else "not approved"
@@ -139,14 +136,12 @@ def xliff_units(text: str, options: Options) -> list[Unit]:
     """
     units = list[Unit]()
     for unit in find_units(text, "xliff", UNITS):
-        root = unit.ancestors[0]
-        is_first = not root.get("version").startswith("2")
-        holders = [ancestor for ancestor in unit.ancestors if ancestor.name == "file"] if is_first else [root]
-        name = "target-language" if is_first else "trgLang"
+        is_second = unit.ancestors[0].get("version").startswith("2")
+        holder, name = ("xliff", "trgLang") if is_second else ("file", "target-language")
         languages = [
-            _with_attribute(text, holder, name, options.target)
-            for holder in holders
-            if options.target and not holder.get(name)
+            _with_attribute(text, ancestor, name, options.target)
+            for ancestor in unit.ancestors
+            if ancestor.name == holder and options.target and not ancestor.get(name)
         ]
         for sides in _sides(unit):
             done = sides.is_filled and sides.state in DONE

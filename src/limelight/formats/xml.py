@@ -63,20 +63,20 @@ class Element:
         """The elements in it."""
         return (child for child in self.children if not isinstance(child, str))
 
-    def elements(self, *names: str) -> Iterator[Element]:
-        """The elements in it with one of these names and the prefix of this element."""
-        return (child for child in self.inner if child.name in names and child.prefix == self.prefix)
+    def elements(self, name: str) -> Iterator[Element]:
+        """The elements in it with this name and the prefix of this element."""
+        return (child for child in self.inner if child.name == name and child.prefix == self.prefix)
 
     def first(self, name: str) -> Element | None:
         """The first element in it with this name and prefix; None if there is none."""
         return next(self.elements(name), None)
 
-    def walk(self, *names: str) -> Iterator[Element]:
-        """The elements with one of these names at any depth, in document order."""
+    def walk(self, name: str) -> Iterator[Element]:
+        """The elements with this name at any depth, in document order."""
         for child in self.inner:
-            if child.name in names:
+            if child.name == name:
                 yield child
-            yield from child.walk(*names)
+            yield from child.walk(name)
 
     def text(self) -> str:
         """All text inside."""
@@ -255,7 +255,7 @@ def inline_parts(element: Element, kind_of: Callable[[Element], Inline], text: s
             yield from [Code(text[child.close : child.end], "close", kind.key)] * bool(text)
         else:
             is_alone = kind.is_text or kind.role == "alone"
-            name = "code" if text and is_alone else kind.key
+            name = "code" if is_alone else kind.key
             yield Code(text[child.begin : child.end], "alone" if is_alone else kind.role, name)
 
 

@@ -17,16 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from limelight.errors import UserError
+from limelight.errors import UserError, drawable
 from limelight.files import write_output
 from limelight.inspection.page_data import NAMES, SIDES
 from limelight.inspection.standalone import map_page, notebook_frame, require_theme
-from limelight.inspection.words import (
-    Groups,
-    drawable,
-    group_pieces,
-    merge_rows_and_columns,
-)
+from limelight.inspection.words import Groups, group_pieces, merge_rows_and_columns
 
 Weights = npt.NDArray[np.float32]
 Chosen = int | Sequence[int] | None

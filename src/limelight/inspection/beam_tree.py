@@ -20,10 +20,10 @@ from limelight.decoding.engine import search_from
 from limelight.decoding.host import Integers, Numbers
 from limelight.decoding.request import Hypothesis, Request, check_request
 from limelight.decoding.search import Search
+from limelight.errors import drawable
 from limelight.inspection.coverage import ranked
 from limelight.inspection.look_up import candidate
 from limelight.inspection.page_data import JsonObject
-from limelight.inspection.words import drawable
 from limelight.models.interface import Active, Seq2Seq, eval_mode
 from limelight.tokens import END, Tokenizer
 

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from limelight.errors import UserError
+from limelight.errors import UserError, drawable
 from limelight.files import write_output
 from limelight.inspection.attention_map import AttentionMap, Chosen
 from limelight.inspection.standalone import require_theme
-from limelight.inspection.words import drawable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

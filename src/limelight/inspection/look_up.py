@@ -16,10 +16,10 @@ from limelight.attention.scores import (
     dot,
 )
 from limelight.batching.batch import Batch
-from limelight.errors import UserError
+from limelight.errors import UserError, drawable
 from limelight.inspection.page_data import NAMES, JsonObject, packed
 from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
-from limelight.inspection.words import drawable, readable
+from limelight.inspection.words import readable
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
 from limelight.tokens.tokenizer import END_PIECE
@@ -103,15 +103,15 @@ def look_up(
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(model.batch([source_ids], [target_ids]).to(device))
         calls = seen.calls[name]  # of a recurrent decoder one for each position
-        queries = torch.cat([heads_first(call.queries) for call in calls], dim=2)[0]
-        keys, values = heads_first(calls[-1].keys)[0], heads_first(calls[-1].values)[0]
-        for what, value, count in (("head", head, len(queries)), ("row", row, queries.shape[1])):
+        queries = torch.cat([heads_first(call.queries) for call in calls], dim=2)
+        keys, values = heads_first(calls[-1].keys), heads_first(calls[-1].values)[0]
+        for what, value, count in (("head", head, queries.shape[1]), ("row", row, queries.shape[2])):
             if not 0 <= value < count:
                 raise UserError(f"there is no {what} {value}: there are {count}, they count from 0")
-        query_row, weights = queries[:, row : row + 1], seen.weights[name][0, head, row]
+        query_row, weights = queries[:, :, row : row + 1], seen.weights[name][0, head, row]
         # All heads at once: a score may differ between heads, as ALiBi does.
-        scores, context = calls[-1].score(query_row, keys)[head, 0], weights @ values[head]
-        query, keys, values = query_row[head], keys[head], values[head]
+        scores, context = calls[-1].score(query_row, keys)[0, head, 0], weights @ values[head]
+        query, keys, values = query_row[0, head], keys[0, head], values[head]
         if isinstance(module, PositionalScore):
             query, keys = (module.split(states)[0] for states in (query, keys))
         if isinstance(module, NormalizedDot):

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from limelight.errors import drawable
 from limelight.inspection.head_roles import TEXTS, Needed, head_roles
-from limelight.inspection.words import START_PIECE, Groups, drawable, group_pieces, readable
+from limelight.inspection.words import START_PIECE, Groups, group_pieces, readable
 from limelight.storage.tables import Roles
 from limelight.tokens.tokenizer import END_PIECE, SPACE, spelled
 

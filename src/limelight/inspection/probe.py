@@ -104,10 +104,12 @@ def probe(
     """
     attentions, factors, changes, thread = attentions_of(model), keep_heads or {}, change or {}, get_ident()
     layers = list(_states(model))
-    known = [*attentions, *(name for name, _, _ in layers)]
-    for name in (*factors, *changes):
-        if name not in known:
-            raise UserError(f"unknown attention or state {name!r}; the model has {', '.join(known) or 'none'}")
+    known = [name for name, _, _ in layers]
+    for name in factors.keys() - attentions | changes.keys() - known:
+        raise UserError(
+            f"unknown attention or state {name!r}; the model has {', '.join(attentions) or 'none'} for keep_heads, "
+            f"and {', '.join(known) or 'none'} for change"
+        )
 
     def here(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: hook(*given) if get_ident() == thread else None
@@ -169,7 +171,7 @@ def heads_first(part: Tensor) -> Float[Tensor, "batch heads length size"]:
 
 def _scale(factors: Float[Tensor, " heads"]) -> Callable[..., Any]:
     """Of (batch, heads, length, size), or of one head (batch, length, size)."""
-    return lambda _, given, context: context * factors.to(context.dtype)[:, *[None] * (context.dim() - 2)]
+    return lambda _, given, context: context * factors.to(context)[:, *[None] * (context.dim() - 2)]
 
 
 def _record(calls: list[Attended]) -> Callable[..., Any]:

@@ -15,9 +15,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from limelight.errors import UserError
+from limelight.errors import UserError, drawable
 from limelight.inspection.attention_map import AttentionMap, Chosen
-from limelight.inspection.words import drawable
 
 BLOCKS = "·░▒▓█"
 """Five levels. The lowest one is also drawn, so that every label has its cells; a masked cell is blank."""

@@ -12,8 +12,6 @@ Groups = tuple[int, ...]
 """For each token the number of its word; the tokens of a word are consecutive."""
 
 START_PIECE = "<s>"
-JOINERS = "\u200c\u200d\u3000\xa0"
-"""Joiners (in Persian, Hindi, emoji) and spaces, which Python does not count as printable."""
 BYTES = re.compile(r"(?:<0x[0-9A-Fa-f]{2}>)+")
 
 
@@ -29,12 +27,6 @@ def readable(text: str) -> str:
     """`▁Stra<0xC3><0x9F>e` as `Straße`; a word-start mark alone is kept."""
     text_read = BYTES.sub(lambda match: bytes.fromhex(re.sub("<0x|>", "", match[0])).decode(errors="replace"), text)
     return text_read.replace(SPACE, " ").strip() or text_read
-
-
-def drawable(text: str) -> str:
-    """The text without characters that move a cursor, change the writing direction or are not valid in a file; joiners
-    are kept."""
-    return "".join(letter if letter.isprintable() or letter in JOINERS else "\ufffd" for letter in text)
 
 
 def merge_rows_and_columns(

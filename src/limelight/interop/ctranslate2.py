@@ -9,12 +9,10 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from limelight.config import TransformerConfig, directions_of, has_tags
 from limelight.errors import UserError
@@ -98,7 +96,11 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, **shared),
         transformer_spec.TransformerDecoderSpec(config.decoder_layers, **shared),
     )
-    for variable, tensor in _variables(named_weights(stored.model), config).items():
+    variables = to_theirs(with_padding(named_weights(stored.model)), names_in(CTRANSLATE2, config))
+    if config.positions == "sinusoidal":
+        table = sinusoids(torch.arange(MAX_POSITIONS), config.d_model, layout=config.sinusoid_layout)
+        variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
+    for variable, tensor in variables.items():
         scope, _, name = variable.rpartition("/")
         setattr(model_spec.index_spec(specification, scope), name, tensor.contiguous().numpy())
     specification.encoder.scale_embeddings = specification.decoder.scale_embeddings = config.d_model**0.5
@@ -112,15 +114,6 @@ def _specify(stored: StoredModel, config: TransformerConfig) -> TransformerSpec:
     settings.add_source_eos = True
     settings.layer_norm_epsilon = torch.nn.LayerNorm(1).eps
     return specification
-
-
-def _variables(weights: Mapping[str, Tensor], config: TransformerConfig) -> dict[str, Tensor]:
-    """Every variable by its path in the specification."""
-    variables = to_theirs(with_padding(weights), names_in(CTRANSLATE2, config))
-    if config.positions == "sinusoidal":
-        table = sinusoids(torch.arange(MAX_POSITIONS), config.d_model, layout=config.sinusoid_layout)
-        variables |= {f"{side}/position_encodings/encodings": table for side in ("encoder", "decoder")}
-    return variables
 
 
 def export_argos(stored: StoredModel, path: Path, *, quantization: str = "float32") -> None:

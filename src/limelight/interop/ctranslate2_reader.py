@@ -43,6 +43,8 @@ _ROTARY = {"dim": 0, "interleave": 1, "base": 10_000}
 _REFUSED = (
     "num_heads_kv",
     "head_dim",
+    "queries_scale",
+    "sliding_window",
     "rotary_scaling_type",
     "scale_outputs",
     "final_logit_softcapping",
@@ -111,7 +113,7 @@ def read_ctranslate2(folder: Path, beside: Path | None = None) -> Imported:
     settings = {
         name: variable.item()  # flags are integers
         for name, variable in variables.items()
-        if variable.ndim == 0 and not name.endswith("_scale")
+        if variable.ndim == 0 and not name.endswith("weight_scale")
     }
     for side in _SIDES:  # older files have one setting for both sides
         settings |= {
@@ -155,7 +157,7 @@ def _in_our_forms(arrays: Mapping[str, Tensor], where: str) -> dict[str, Tensor]
     """The variables with scales that multiply: an int8 matrix keeps its rows, int16 becomes fp32."""
     tensors: dict[str, Tensor] = {}
     for name, tensor in arrays.items():
-        if name.endswith("_scale"):
+        if name.endswith("weight_scale"):
             continue
         scale = arrays.get(f"{name}_scale", torch.zeros(())).float()
         has_rows = tensor.dtype == torch.int8 and tensor.ndim == 2

@@ -4,7 +4,7 @@ A table names every tensor of a model with a given configuration, so that missin
 reported at once. Each family of formats is one `Format`: the names of a layer's modules, which the table repeats.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import torch
@@ -225,7 +225,7 @@ def with_padding(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def to_theirs(weights: Mapping[str, Tensor], table: Table) -> dict[str, Tensor]:
     """Our tensors under the names of another format. Raises `UserError` if the table is another model's."""
-    require_complete(weights, {name for names in table.values() for name in names}, "the model")
+    require_complete(weights.keys(), {name for names in table.values() for name in names}, "the model")
     return {theirs: torch.cat([weights[name] for name in ours]) for theirs, ours in table.items()}
 
 
@@ -237,9 +237,8 @@ def require_equal(tensor: Tensor, other: Tensor, message: str, tolerance: float 
         raise UserError(f"{message}, and is not")
 
 
-def require_complete(names_found: Iterable[str], wanted: Iterable[str], where: str) -> None:
+def require_complete(names_found: Set[str], wanted: Set[str], where: str) -> None:
     """Raise `UserError` that lists all missing and all additional tensors, up to `MAX_LISTED` of each."""
-    names_found, wanted = set(names_found), set(wanted)
     faults = []
     for what, names in (("missing", sorted(wanted - names_found)), ("left over", sorted(names_found - wanted))):
         if names:

@@ -15,7 +15,7 @@ export function createLookUp(context) {
     "aria-label": "Attention, layer and head",
     change: () => {
       const [kind, layer, head] = heads.value.split("/");
-      store.set({ kind, layer: Number(layer), head: Number(head) });
+      store.set({ kind, layer: Number(layer), head: Number(head), colors: "" });
     },
   });
   const formula = element("p.formula");

@@ -172,7 +172,7 @@ function plate({ store, document }, { side }, { stage, heat, x, width }, tell) {
   if (heat) return element("div", look, strips(name, rowsOf(heat.values, heat.shape[0]), tell), label);
   if (!kind && stage.layer < 0) return element("div", look, label);
   const open = kind
-    ? { view: "heads", kind: kind.name, ...clearest(kind, layer), row: -1, column: -1 }
+    ? { view: "heads", kind: kind.name, ...clearest(kind, layer), colors: "", row: -1, column: -1 }
     : { inside: `${side}.${layer}` };
   const told = { "data-stage": `${side}.${layer}.${kind?.name ?? ""}`, "aria-label": said, focus: () => tell(said) };
   return button({ ...look, ...told }, () => store.set(open), label);

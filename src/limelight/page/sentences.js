@@ -10,7 +10,7 @@ export function caveat(measure) {
   return "Weights show what the model read, not why it chose a word.";
 }
 
-const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
 /** In which direction a line of tokens runs: that of most of its words. */
 export function directionOf(labels) {

@@ -57,13 +57,14 @@ export function createStore(given = {}) {
   };
 }
 
-/** What the fragment of an address says; unknown names and values of another type are left out. */
+/** What the fragment of an address says; unknown names and values of another type are left out, and no number is below 0, or -1. */
 export function readAddress(fragment) {
   const given = {};
   for (const [name, text] of new URLSearchParams(fragment.replace(/^#/, ""))) {
     if (!(name in DEFAULTS)) continue;
     const value = typeof DEFAULTS[name] === "number" ? Number.parseInt(text, 10) : text;
-    if (!Number.isNaN(value)) given[name] = value;
+    if (typeof value === "string") given[name] = value;
+    else if (!Number.isNaN(value)) given[name] = Math.max(value, Math.min(DEFAULTS[name], 0));
   }
   return given;
 }

@@ -66,7 +66,7 @@ export function createTour(context) {
 function stage(context, station) {
   const kinds = context.document.kinds.map((kind) => kind.name);
   const there = kinds.includes(station.show.kind) ? station.show : { ...station.show, kind: "", layer: -1, head: -1 };
-  context.store.set({ row: -1, ...there, ...headOf(context, there.kind, station.role) });
+  context.store.set({ row: -1, colors: "", ...there, ...headOf(context, there.kind, station.role) });
   if (station.step) walk(context, station.step);
 }
 

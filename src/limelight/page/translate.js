@@ -84,7 +84,8 @@ export function createTranslate(context) {
     if (input.value !== store.get("text")) input.value = store.get("text");
   });
   store.on(["from", "to", "model"], () => {
-    ways.value = JSON.stringify(["model", "from", "to"].map(store.get));
+    showWay(context, ways);
+    if (!ways.value) settle(context);
   });
   const key = field("Key of this service", { type: "password", autocomplete: "off", placeholder: "Key" });
   const form = element(
@@ -272,24 +273,12 @@ async function load(context, view) {
       return context.document.translation && tell("The model is loading. Until then the page shows a stored answer.");
     }
     context.models = models;
-    const found = [...models]
-      .sort((one, other) => other.ready - one.ready)
-      .flatMap(({ name, directions }) =>
-        (directions.length ? directions : [{ source: "", target: "" }]).map(({ source, target }) => ({
-          name,
-          source,
-          target,
-        })),
-      );
     fill(ways, models.flatMap(options(models.length > 1)));
-    ways.hidden = found.length < 2;
+    ways.hidden = ways.length < 2;
     input.value = store.get("text");
-    const fits = found.find((each) => Object.entries(wanted).every(([part, value]) => !value || each[part] === value));
-    if (fits) {
-      // A link that leaves out the model or the direction keeps all else that it says.
-      ways.value = JSON.stringify([fits.name, fits.source, fits.target]);
-      store.set({ model: fits.name, from: fits.source, to: fits.target });
-    } else if (found.length) choose(context, ways.value, input);
+    const fits = settle(context);
+    if (fits) showWay(context, ways);
+    else if (ways.length) choose(context, ways.value, input);
     fill(notice, fits ? "" : missing(wanted, models, store));
     store.set({ models: models.length });
     tell("");
@@ -302,6 +291,24 @@ async function load(context, view) {
   }
   return undefined;
 }
+
+const showWay = ({ store }, ways) => (ways.value = JSON.stringify(["model", "from", "to"].map(store.get)));
+
+/** Complete what a link leaves out, the model or the direction, and keep all else that it says. Ready models come first. */
+function settle({ store, models }) {
+  const wanted = { model: store.get("model"), from: store.get("from"), to: store.get("to") };
+  const found = [...models]
+    .sort((one, other) => other.ready - one.ready)
+    .flatMap(({ name, directions }) =>
+      waysOf(directions).map((way) => ({ model: name, from: way.source, to: way.target })),
+    );
+  const fits = found.find((each) => Object.entries(wanted).every(([part, value]) => !value || each[part] === value));
+  if (fits) store.set(fits);
+  return fits;
+}
+
+/** The directions of a model; one without names where it has none. */
+const waysOf = (directions) => (directions.length ? directions : [{ source: "", target: "" }]);
 
 /** The answer that is stored with the model, while it loads. */
 async function showStored(context) {
@@ -322,10 +329,9 @@ const options =
   (several) =>
   ({ name, use, directions }) => {
     const does = { generate: "Write on", fill: "Fill in" }[use];
-    const ways = directions.length ? directions : [{ source: "", target: "" }];
     const said = ({ source, target, through }) =>
       `${source || "source"} → ${target || "target"}${through ? ` (through ${languageName(through)})` : ""}`;
-    return ways.map((way) =>
+    return waysOf(directions).map((way) =>
       element(
         "option",
         { value: JSON.stringify([name, way.source, way.target]) },

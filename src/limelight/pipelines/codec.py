@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from threading import Lock
 from typing import NamedTuple, cast
+from unicodedata import category
 
 import torch
 
@@ -267,7 +268,9 @@ class Codec:
     def encode(self, part: Part, settings: SearchSettings, phrases: Sequence[Phrase] = ()) -> Part:
         """The sentence with its request. Raises `UserError` for one that is too long."""
         source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
-        text = part.text if part.text.isascii() else NO_BREAK.sub(" ", part.text.translate(INVISIBLE))
+        text = part.text
+        if not text.isascii():
+            text = NO_BREAK.sub(" ", "".join(each for each in text if each not in INVISIBLE or self.is_held(each)))
         ids = encode_marked(source, text) if part.marked else source.encode(text)
         if not ids or not text.strip():
             return part._replace(request=None)
@@ -334,7 +337,7 @@ class Codec:
         """Whether the vocabulary has tokens for a character, as its tokenizer normalizes it; for a symbol, also the
         target's."""
         if character not in self._held:
-            both = self.tokenizers if not character.isalnum() else self.tokenizers[:1]
+            both = self.tokenizers if category(character)[0] in "PS" else self.tokenizers[:1]
             self._held[character] = character != SPACE and all(
                 self._spelled.isdisjoint(tokenizer.encode(character)) for tokenizer in both
             )

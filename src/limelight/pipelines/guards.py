@@ -34,7 +34,7 @@ from limelight.pipelines.codec import Codec, Part, names_of
 from limelight.pipelines.job import Steps
 from limelight.pipelines.translation import Translation
 from limelight.text import checks
-from limelight.text.kept_signs import changed_signs, find_signs
+from limelight.text.kept_signs import changes_signs, find_signs
 from limelight.text.marking import ANNOTATION, PLACEHOLDER, has_marks, mark_number
 from limelight.text.numbers import SPACES, carried_numbers, compare_numbers
 from limelight.text.spans import Span, protect_within, restore
@@ -149,8 +149,8 @@ def faults(
         "placeholder lost": ours != theirs and sorted(ours) != sorted(theirs),
         "number lost": bool(changes.lost),
         "number added": bool(changes.added) and not changes.lost,
-        "address lost": bool(checks.lost_addresses(source, output)),
-        "sign lost": bool(changed_signs(source, output)),
+        "address lost": checks.loses_address(source, output),
+        "sign lost": changes_signs(source, output),
         "too short": sizes[1] < checks.SHORT * sizes[0] - checks.FEW / 4 or not output.strip(),
         "too long": sizes[1] > checks.LONG * sizes[0] + checks.FEW,
         "copied": checks.is_copied(source, output),
@@ -162,7 +162,7 @@ def _again(codec: Codec, part: Part, request: Request, best: Translation) -> tup
     """The sentence for a further search, and its spans if it has further placeholders."""
     settings = _wider(request.settings)
     if loop := checks.find_loop(part.text, best.text):
-        rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, len(loop.words))), **dict(settings.rules)}
+        rules = {"no_repeat_ngram": min(MAX_NGRAM_TOKENS, max(2, loop.words)), **dict(settings.rules)}
         settings = replace(settings, rules=tuple(rules.items()))
     may_mark = codec.knows_placeholders and not part.prefix and (part.marked or not has_marks(part.text))
     if CARRIED.intersection(best.warnings) and may_mark:

@@ -24,7 +24,7 @@ from limelight.preparation.lexicon import evenly
 from limelight.preparation.word_alignment import MAX_LEARNED, FormCounter, WordAligner, split_words
 from limelight.text.pair import Sides
 
-VERSION = 2
+VERSION = 3
 """Version of the alignment method; a change invalidates stored alignments."""
 
 

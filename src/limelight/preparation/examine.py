@@ -15,13 +15,13 @@ from limelight.config import Corpus, DataConfig, known_languages, sides_of
 from limelight.errors import counted, shown
 from limelight.formats.opening import require_lasting
 from limelight.preparation.doubts import IDENTICAL, doubts
-from limelight.preparation.hold_out import find_overlap, fold
+from limelight.preparation.hold_out import find_overlap
 from limelight.preparation.read import pairs_of, silently
 from limelight.preparation.sides import check_sides, draw_sample
 from limelight.text.clean import REASONS, CleanReport, clean, encoding_damage
 from limelight.text.judge import CLEAR, FEW_WORDS, foreign_language, scripts_in
 from limelight.text.languages import scripts_of
-from limelight.text.pair import BadLine, Pair
+from limelight.text.pair import BadLine, Pair, fold
 
 WINDOW = 100_000
 """Pairs whose stretches are checked together: they bound the memory."""

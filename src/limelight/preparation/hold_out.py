@@ -29,7 +29,7 @@ from limelight.files import whole_folder
 from limelight.formats import read_pairs
 from limelight.preparation.kept import Say
 from limelight.storage.layout import CONFIG
-from limelight.text.pair import Pair, normalized
+from limelight.text.pair import Pair, fold
 
 HELD_OUT = "held-out"
 ROLES = ("valid", "test")
@@ -170,11 +170,6 @@ def text_hash(text: str, seed: str = "") -> int:
     """A hash of a text that ignores case, white space and Unicode normalization."""
     content = f"{seed}{fold(text)}".encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest())
-
-
-def fold(text: str) -> str:
-    """Normalize a text so that differences in case, white space and Unicode normalization vanish."""
-    return normalized(text).casefold()
 
 
 EXAMPLES = 3

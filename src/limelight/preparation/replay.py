@@ -83,7 +83,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         changed = {"train": new + replayed, "replay": stored.replay and data.replay}
         if not data.valid and not data.hold_out:
             changed["hold_out"] = stored.hold_out
-        if training.max_steps is None and training.max_minutes is None:
+        if not training.is_bounded:
             bounds = begun.training.model_dump(include={"max_steps", "max_minutes", "fit_to_budget"})
             training = training.model_copy(update=bounds)
     elif not _continues(config):
@@ -111,7 +111,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         )
         if not data.valid and not data.hold_out and fewest >= MIN_PAIRS:
             changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, fewest // HELD_OUT_SHARE))
-        if training.max_steps is None and training.max_minutes is None:
+        if not training.is_bounded:
             epoch = TOKENS * (count + min(wanted, available)) / (config.batching.tokens * training.accumulate)
             training = training.model_copy(update={"max_steps": max(MIN_UPDATES, round(EPOCHS * epoch))})
     return config.model_copy(update={"data": data.model_copy(update=changed), "training": training})

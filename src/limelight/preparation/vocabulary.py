@@ -32,7 +32,7 @@ def languages_of(config: RunConfig) -> list[str]:
     return sorted({language for corpus in corpora for language in corpus.direction})
 
 
-def learn_tokenizer(config: RunConfig, texts: Iterable[str], count: int, *, reserved: Sequence[str] = ()) -> Tokenizer:
+def learn_tokenizer(config: RunConfig, texts: Iterable[str], count: int, *, reserved: Sequence[str]) -> Tokenizer:
     """Learn a vocabulary, by the settings of a run, from texts with about as many characters as `count` pairs."""
     tokens = config.tokens
     return train_tokenizer(

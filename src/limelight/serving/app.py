@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from limelight.serving.call import Api, Call, JSONResponse, Response, Route
-from limelight.serving.fields import Upload, read_body, read_fields, read_form, read_query
+from limelight.serving.fields import read_body, read_fields, read_form, read_query
 from limelight.serving.logs import LEFT
 from limelight.serving.refusal import FAULT, Refusal
 from limelight.serving.service import Client, Service
@@ -63,8 +63,8 @@ class App:
             seconds = time.perf_counter() - started
             if route.counted:
                 service.metrics.end(route.api.name, status, seconds)
-                service.log.request(request=trace, api=route.api.name, path=route.path, method=route.method,
-                                    status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
+                service.log("request", request=trace, api=route.api.name, path=route.path, method=route.method,
+                            status=status, milliseconds=round(1000 * seconds, 1))  # fmt: skip
 
     def _route_of(self, method: str, path: str) -> Route:
         """The route of a request; for an unknown path or method one that refuses."""
@@ -103,7 +103,7 @@ class App:
             service.origins.require(request.method, request.headers)
         if route.counted:
             service.require_connection()
-        fields, uploads = read_query(request.scope["query_string"]), dict[str, Upload]()
+        fields = read_query(request.scope["query_string"])
         needs_key = service.guarded and not route.public
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")
         header = secret.strip() if scheme.lower() in SCHEMES else ""
@@ -112,15 +112,13 @@ class App:
         if needs_key and (key or not api.key_field):  # the body is not read before the key is known
             client = of_key(service, key, api)
         if route.method and not route.public:
-            body = await read_body(request, service.limits, upload=route.upload)
-            sent, uploads = await read_fields(request, body)
-            fields |= sent
+            fields |= await read_fields(request, await read_body(request, service.limits, upload=route.upload))
         in_body = fields.pop(api.key_field, "")
         if needs_key and not client.key:
             client = of_key(service, in_body, api)
         fields = {name: value for name, value in fields.items() if value is not None}  # typed clients send empty fields
         match = route.pattern.fullmatch(request.scope["path"])
-        call = Call(service, client, request, fields, match.groupdict() if match else {}, uploads)
+        call = Call(service, client, request, fields, match.groupdict() if match else {})
         arguments = [] if route.form is None else [read_form(route.form, fields)]
         return await _while_there(route.handler(call, *arguments), request.receive)
 

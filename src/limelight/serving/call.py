@@ -47,14 +47,14 @@ class Call:
     """Fields of the query and of the body, in any form; the body takes precedence. A repeated field is a list."""
     path: Mapping[str, str]
     """The variable parts of the address."""
-    uploads: Mapping[str, Upload]
 
     @property
     def file(self) -> Upload:
         """The file. Raises `Refusal` where there is none."""
-        if "file" not in self.uploads:
+        file = self.fields.get("file")
+        if not isinstance(file, Upload):
             raise bad_request("file: there is none; send it as multipart/form-data")
-        return self.uploads["file"]
+        return file
 
     def refuse(self, names: Sequence[str]) -> None:
         """Raises `Refusal` for a field that would change the answer, and is not empty or false."""

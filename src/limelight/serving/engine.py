@@ -184,8 +184,8 @@ class TranslationLane(Engine):
             number += 1 if units is None else len(units)
         if tags is not None or codes:
             options.setdefault("protect", translator.knows_marks)
-        options["glossary"], memories = self._glossary(options), options.pop("memories", ())
-        options["memory"] = self._memory_of(memories)
+        options["glossary"] = self._glossary(options)
+        options["memory"] = self._memory_of(options.pop("memories", ()))
         return list(translator.jobs(texts, translator.options(**options)))
 
     def _ended(self, ended: Ended) -> None:
@@ -199,14 +199,25 @@ class TranslationLane(Engine):
             raise ended.job.error
 
     def _report(self, request: Request) -> None:
-        """Report the result, and before it the sentences of long texts but for the last ones."""
-        answers = list(_answers(request))
-        for index, translated in enumerate(answers):
-            sentences = translated["sentences"]
+        """Report the translated texts with their sentences or units; first, of long texts all but the last ones."""
+        answers = list[dict[str, Any]]()
+        for text, job in zip(request.task.texts, request.jobs, strict=True):
+            translation, sentences = job.result, job.sentences
+            assert translation is not None
             last = max(0, len(sentences) - MAX_SENTENCES)
             for part in chunks(sentences[:last], MAX_SENTENCES):
-                self.send(Report(request.task.id, "sentences", [index, part]))
-            translated["sentences"] = sentences[last:]
+                self.send(Report(request.task.id, "sentences", [len(answers), part]))
+            answers.append(
+                {
+                    "text": translation.text if text.strip() else text,
+                    "alternatives": [alternative.text for alternative in translation.alternatives],
+                    "tokens": len(translation.tokens),
+                    "confidence": translation.confidence,
+                    "warnings": translation.warnings,
+                    "path": translation.path,
+                    "sentences": sentences[last:],
+                }
+            )
         self.done(request.task.id, answers)
 
     def _show(self, request: Request) -> None:
@@ -350,22 +361,6 @@ def _units(text: str, kind: str, *settings: Any) -> list[Unit]:
     if any(len(unit.codes) > MAX_CODES for unit in units):
         raise UserError(f"more than {MAX_CODES} tags between the beginning and the end of one segment")
     return units
-
-
-def _answers(request: Request) -> Iterator[dict[str, Any]]:
-    """The translated texts of a request, with the translations of their sentences or units."""
-    for text, job in zip(request.task.texts, request.jobs, strict=True):
-        translation = job.result
-        assert translation is not None
-        yield {
-            "text": translation.text if text.strip() else text,
-            "alternatives": [alternative.text for alternative in translation.alternatives],
-            "tokens": len(translation.tokens),
-            "confidence": translation.confidence,
-            "warnings": translation.warnings,
-            "path": translation.path,
-            "sentences": job.sentences,
-        }
 
 
 # ---- models that do not

@@ -62,23 +62,23 @@ def read_query(query: bytes) -> dict[str, Any]:
     return _single(fields)
 
 
-def _single(fields: Mapping[str, list[str]]) -> dict[str, Any]:
+def _single(fields: Mapping[str, list[Any]]) -> dict[str, Any]:
     """The fields; only a repeated one is a list."""
     return {key: values[0] if len(values) == 1 else values for key, values in fields.items()}
 
 
-async def read_fields(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
-    """The fields and files of a body. Raises `Refusal` for one that cannot be read."""
+async def read_fields(request: Request, body: bytes) -> dict[str, Any]:
+    """The fields of a body; a file is an `Upload`. Raises `Refusal` for a body that cannot be read."""
     if not body.strip():
-        return {}, {}
+        return {}
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     is_object = body.lstrip().startswith(b"{")
     if kind == JSON or kind.endswith("+json") or (not kind and is_object):
-        return _object(body), {}
+        return _object(body)
     if kind in (FORM, ""):
         if is_object:  # curl sends JSON so, unless it is told otherwise
             raise bad_request(f"the body looks like JSON, and comes as a form: add the header Content-Type: {JSON}")
-        return read_query(body), {}
+        return read_query(body)
     if kind == MULTIPART:
         return await _multipart(request, body)
     raise Refusal(415, "media_type", f"the body must be {JSON}, {FORM} or {MULTIPART}")
@@ -95,7 +95,7 @@ def _object(body: bytes) -> dict[str, Any]:
     return value
 
 
-async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dict[str, Upload]]:
+async def _multipart(request: Request, body: bytes) -> dict[str, Any]:
     charset = parse_options_header(request.headers["content-type"])[1].get(b"charset", b"utf-8").lower()
     if charset not in (b"utf-8", b"utf8", b"us-ascii"):  # some codecs take quadratic time, or make half of a pair
         raise Refusal(415, "charset", "the form must be UTF-8: leave out the charset of its Content-Type")
@@ -103,18 +103,17 @@ async def _multipart(request: Request, body: bytes) -> tuple[dict[str, Any], dic
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body, "more_body": False}
 
-    fields, uploads = defaultdict[str, list[str]](list), dict[str, Upload]()
+    fields = defaultdict[str, list[Any]](list)
     try:
         form = await Request(request.scope, receive).form(max_files=1, max_fields=MAX_FIELDS, max_part_size=len(body))
         for key, value in form.multi_items():
-            if isinstance(value, UploadFile):
-                uploads[key] = Upload(value.filename or "", await value.read())
-            else:
-                fields[key].append(value)
+            fields[key].append(
+                Upload(value.filename or "", await value.read()) if isinstance(value, UploadFile) else value
+            )
         await form.close()
     except (MultiPartException, ValueError, AttributeError, LookupError):
         raise bad_request("invalid multipart body, or more than one file") from None
-    return _single(fields), uploads
+    return _single(fields)
 
 
 def read_form(form: type[Form], fields: Any) -> Form:

@@ -117,9 +117,9 @@ def revoke_key(path: Path, name: str) -> None:
 class Keys:
     """The keys of a service, and what each may still translate.
 
-    A key with a limit gains characters steadily, up to its limit, which is what a minute brings: after a pause it may
-    send that at once. The keys of a file are read again when it has changed; a file that cannot be read changes
-    nothing.
+    A key with a limit regains characters steadily, its limit in a minute, and never has more than its limit: after a
+    pause it may spend all of it at once. The keys of a file are read again when it has changed; a file that cannot be
+    read changes nothing.
 
     Args:
         keys: the keys, or a file of them, which must exist.

@@ -19,7 +19,7 @@ WIDTH = 4
 
 
 class Task(NamedTuple):
-    """What an engine is asked to do; with `cancel`, to leave undone. A `ping` is answered by a `pong`."""
+    """A task for an engine. `cancel` takes back the task with the same id; a `ping` is answered by a `pong`."""
 
     id: int
     kind: str

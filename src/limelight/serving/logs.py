@@ -25,15 +25,12 @@ class Log:
 
     def __call__(self, event: str, **fields: Any) -> None:
         """A line: time, what has happened, and more about it."""
+        if self._quiet and event == "request":
+            return
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = json.dumps({"time": time, "event": event, **fields}, ensure_ascii=False, default=str)
         with suppress(OSError, ValueError):  # the log cannot be written, and the service goes on
             print(line, file=self._stream or sys.stderr, flush=True)
-
-    def request(self, **fields: Any) -> None:
-        """The line of a request."""
-        if not self._quiet:
-            self("request", **fields)
 
     def fault(self, error: BaseException, **fields: Any) -> None:
         """What went wrong in our own code: where, but not with what, as a message may quote a text."""

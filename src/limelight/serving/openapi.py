@@ -6,7 +6,7 @@ from pydantic.json_schema import models_json_schema
 
 from limelight import __version__
 from limelight.serving import page  # noqa: F401  # adds routes, as `documents` does
-from limelight.serving.call import Call, JsonObject, Route
+from limelight.serving.call import Call, JsonObject
 from limelight.serving.dialects import deepl, documents, libretranslate, openai, own  # noqa: F401
 from limelight.serving.fields import FORM, JSON, MULTIPART
 
@@ -30,7 +30,10 @@ def openapi_document() -> JsonObject:
     known, schemas = models_json_schema([(form, "validation") for form in forms], ref_template=REF)
     paths: JsonObject = {}
     for route in routes:
-        parameters, operation = [("path", name, True) for name in route.pattern.groupindex], _operation(route)
+        answers = {str(route.status): {"description": "The answer."}, "default": {"description": "Why there is none."}}
+        summary = (route.handler.__doc__ or "").strip().split("\n")[0]
+        parameters = [("path", name, True) for name in route.pattern.groupindex]
+        operation: JsonObject = {"summary": summary, "responses": answers}
         if route.form is not None and route.method == "GET":
             parameters += [("query", name, field.is_required()) for name, field in route.form.model_fields.items()]
         elif route.form is not None:
@@ -43,8 +46,3 @@ def openapi_document() -> JsonObject:
         paths.setdefault(route.path, {})[route.method.lower()] = operation
     info = {"title": "Limelight", "version": __version__, "description": "Translation, see docs/serving.md."}
     return {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": schemas["$defs"]}}
-
-
-def _operation(route: Route) -> JsonObject:
-    answers = {str(route.status): {"description": "The answer."}, "default": {"description": "Why there is none."}}
-    return {"summary": (route.handler.__doc__ or "").strip().split("\n")[0], "responses": answers}

@@ -7,10 +7,9 @@ from importlib.resources import files
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
-from starlette.responses import Response
 
 from limelight.errors import UserError
-from limelight.serving.call import Call, JsonObject, Strict
+from limelight.serving.call import Call, JsonObject, Response, Strict
 from limelight.serving.dialects.own import API, FORMAT, Directed, Sampling, events_of
 from limelight.serving.events import streamed
 from limelight.serving.pool import Partial
@@ -21,12 +20,6 @@ from limelight.untrusted import read_plain
 
 CHARACTERS = 2000
 """Maximum characters of a sentence that is explained."""
-MAX_IDS = 1000
-MAX_FORCED = 500
-MAX_STATE = 4000
-MAX_WRITTEN = 100
-MAX_BESIDE = 3
-MAX_LINES = 200
 MAX_FIRST_LOOK = 2_000_000
 MAX_SNAPSHOTS = 16
 """In a file."""
@@ -38,7 +31,7 @@ POLICY = (
 MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
 FRAME = "text/html; charset=utf-8"
 Text = Annotated[str, Field(max_length=CHARACTERS)]
-Ids = Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=MAX_IDS)]
+Ids = Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)]
 
 
 class Explain(Directed):
@@ -48,7 +41,7 @@ class Explain(Directed):
     """One sentence."""
     prefix: Ids = Field([])
     """Tokens that the translation begins with."""
-    forced: str = Field("", max_length=MAX_FORCED)
+    forced: str = Field("", max_length=500)
     """Text with which it goes on after `prefix`."""
     target: Ids | None = None
     """Tokens of a translation to inspect instead of the model's own."""
@@ -96,7 +89,7 @@ class Similar(Explain):
 
     layer: int = Field(ge=0)
     word: int = Field(ge=0)
-    lines: list[Text] = Field(max_length=MAX_LINES)
+    lines: list[Text] = Field(max_length=200)
     """Sentences of the source language."""
 
 
@@ -195,9 +188,9 @@ class File(Explain):
     """A file for download."""
 
     theme: Literal["dark", "light"] = "dark"
-    state: str = Field("", max_length=MAX_STATE)
+    state: str = Field("", max_length=4000)
     """The fragment of the page's address: what is open."""
-    beside: list[str] = Field([], max_length=MAX_BESIDE)
+    beside: list[str] = Field([], max_length=3)
     """Models whose maps stand beside this one."""
     training: bool = False
     """Whether to include the snapshots of the model's run."""
@@ -242,7 +235,7 @@ async def snapshots(call: Call, form: Named) -> JsonObject:
 class Write(Masked):
     """A text to write on."""
 
-    max_tokens: int = Field(40, ge=1, le=MAX_WRITTEN)
+    max_tokens: int = Field(40, ge=1, le=100)
     sampling: Sampling | None = None
     """How to draw; if omitted, the most probable tokens are searched for."""
 

@@ -310,5 +310,4 @@ class Pool:
 
 def unavailable() -> Refusal:
     """Of a model that cannot be loaded, or has no engine."""
-    message = "the model is not available at the moment"
-    return Refusal(503, "unavailable", message, retry_after=RETRY_SECONDS)
+    return Refusal(503, "unavailable", "the model is not available at the moment", retry_after=RETRY_SECONDS)

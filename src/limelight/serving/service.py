@@ -160,8 +160,7 @@ class Service:
         """Raises `Refusal` if there are too many connections."""
         if self.connections() > (most := self.limits.connections):
             message = beyond("there are more connections", most, "--max-connections", "try again later")
-            headers = {"Connection": "close"}
-            raise Refusal(503, "too_many_connections", message, retry_after=5, headers=headers)
+            raise Refusal(503, "too_many_connections", message, retry_after=5, headers={"Connection": "close"})
 
     def require_open(self) -> None:
         """Raises `Refusal` if nothing more is taken."""
@@ -189,16 +188,15 @@ class Service:
     async def _detected(
         self, client: Client, ways: Sequence[Way], texts: Sequence[str], *, patient: bool = False
     ) -> list[dict[str, float]]:
-        """How likely the languages these ways come from are, of each text. A single one is taken without a look at the
-        texts; models without an engine are not asked."""
+        """For each text the probabilities of the source languages of these ways. A single language is certain, and the
+        texts are not looked at; models without an engine are not asked."""
         sources = {way.direction.source for way in ways}
         if len(sources) == 1 and "" not in sources:
             return [dict.fromkeys(sources, 1.0) for _ in texts]
         models = list(dict.fromkeys(way.model for way in ways))  # a reload may change their pools meanwhile
         likely: list[dict[str, float]] = [{} for _ in texts]
         for model in [model for model in models if model.pool.usable] or models[:1]:
-            beginnings = [text[:DETECTED] for text in texts]
-            answers = await model.pool.run(client.id, "detect", beginnings, patient=patient)
+            answers = await model.pool.run(client.id, "detect", [text[:DETECTED] for text in texts], patient=patient)
             for known, answer in zip(likely, answers, strict=True):
                 for language, probability in answer.items():
                     known[language] = max(probability, known.get(language, 0.0))

@@ -31,7 +31,8 @@ from limelight.text.glossary import Glossary, Term
 from limelight.text.pair import BadLine
 
 MAX_OWN = 1000
-"""Maximum glossaries of one client: Weblate makes one for each project and pair of languages, and counts on so many."""
+"""Maximum glossaries of one client, as of DeepL: Weblate has one for each project and pair of languages, and deletes
+its oldest one when it comes near this number."""
 MAX_ENTRIES = 16 << 20
 """Maximum characters of one client's glossaries."""
 MAX_SEGMENT = 5000

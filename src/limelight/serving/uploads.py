@@ -38,19 +38,16 @@ class Document:
     key: str = field(default_factory=lambda: secrets.token_hex(32).upper())
 
     @property
-    def ended(self) -> bool:
-        """Whether it is translated, or will not be."""
-        return self.work is not None and self.work.done()
-
-    @property
     def status(self) -> str:
         """`translating`, `done` or `error`."""
-        return "translating" if not self.ended else "error" if self.refusal else "done"
+        if self.work is None or not self.work.done():
+            return "translating"
+        return "error" if self.refusal else "done"
 
     @property
     def refusal(self) -> Refusal | None:
         """Why there is no translation; None where there is, or may still be. No further request will change it."""
-        if self.work is None or not self.ended:
+        if self.work is None or not self.work.done():
             return None
         if self.work.cancelled():
             return Refusal(400, "document", "it was not finished in time")
@@ -70,7 +67,7 @@ class Uploads:
 
     @property
     def unfetched(self) -> int:
-        """How many have a translation that nobody has fetched, or will have one."""
+        """The number of documents that are not fetched yet, translated or not; those that failed are not counted."""
         return sum(document.status != "error" and not document.taken for document in self._documents.values())
 
     def add(self, name: str, client: str, size: int) -> Document:
@@ -103,7 +100,7 @@ class Uploads:
         """Its name and its translation, which is forgotten soon afterwards: a connection may be lost before it has
         arrived. Raises `Refusal` where that is not there, or no longer."""
         document = self.find(identity, key)
-        if document.work is None or not document.ended:
+        if document.work is None or not document.work.done():
             raise Refusal(503, "document_not_ready", "Document is not ready", retry_after=1)
         if (refusal := document.refusal) is not None:
             raise refusal

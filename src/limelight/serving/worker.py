@@ -94,7 +94,7 @@ def description(translator: Translator, *, pivot: bool = True, snapshots: int = 
     """What the service needs to know of a model."""
     return {
         "use": "translate",
-        "directions": [list(direction) for direction in translator.directions if direction.languages[0]],
+        "directions": [direction for direction in translator.directions if direction.languages[0]],
         "pivots": [
             [pair.source, between, pair.target] for pair, between in (translator.pivots.items() if pivot else ())
         ],

@@ -114,7 +114,7 @@ def find_snapshots(run: Path) -> dict[int, Path]:
 def model_sums(folders: Sequence[str], *, shortlist: bool) -> list[dict[str, str]]:
     """The SHA-256 of every file of each run or model folder that affects translations: weights, configuration,
     tokenizers, language detector, confidence, and the shortlist if it is used."""
-    names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *([SHORTLIST] if shortlist else [])]
+    names = [WEIGHTS, CONFIG, DETECTOR, CONFIDENCE, *[SHORTLIST] * shortlist]
     sums = []
     for model in map(find_model, folders):
         files = [*(model / name for name in names), *sorted((model / TOKENIZER).rglob("*"))]

@@ -3,7 +3,7 @@ words are aligned, and the roles of all heads as JSON."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
@@ -240,8 +240,7 @@ MAX_CANDIDATES = 256
 """Maximum number of candidates per source token, also in an untrusted file."""
 
 TOTAL_CANDIDATES, MIN_CANDIDATES = 8192, 24
-"""Number of candidates for all source tokens of a text together, and the minimum for each of them. Sentences share
-candidates; a sentence alone gets more for each of its tokens, and needs them."""
+"""Number of candidates for all source tokens of a sentence together, and the minimum for each of them."""
 
 
 class Shortlist(NamedTuple):
@@ -267,13 +266,13 @@ class Shortlist(NamedTuple):
                 f"token has 1 to {MAX_CANDIDATES} candidates"
             )
 
-    def of(self, sources: Iterable[Sequence[int] | Ids], classes: int) -> npt.NDArray[np.bool_]:
-        """(classes,) mask of the candidates of these sources: `TOTAL_CANDIDATES` together, at least `MIN_CANDIDATES`
-        per token."""
+    def of(self, source: Sequence[int], classes: int) -> npt.NDArray[np.bool_]:
+        """(classes,) mask of the candidates of a source: `TOTAL_CANDIDATES` together, at least `MIN_CANDIDATES` per
+        token."""
         listed = np.zeros(classes, dtype=bool)
         listed[[END, UNKNOWN]] = True
         listed[self.always] = True
-        pieces = np.unique(np.concatenate([np.asarray(source, dtype=np.int64) for source in sources]))
+        pieces = np.unique(np.asarray(source, dtype=np.int64))
         per_piece = max(MIN_CANDIDATES, TOTAL_CANDIDATES // max(len(pieces), 1))
         listed[self.candidates[pieces, :per_piece]] = True
         return listed

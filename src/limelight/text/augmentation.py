@@ -35,7 +35,7 @@ from limelight.text.marking import (
     placeholder,
 )
 from limelight.text.pair import Sides
-from limelight.text.words import replaced, without_accents, word_spans
+from limelight.text.words import followed, replaced, without_accents, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
@@ -74,8 +74,7 @@ _NAME = re.compile(r"\b[^\W\d_]{3,}\b")
 _BREAKABLE = re.compile("(?<=[\\d«§]) (?=[^\\W_]|[%‰°€$£¥])|(?<=[^\\W_]) (?=[!?:;»%])")
 """A space at which a line should not break: behind a number or an opening quotation mark, or before a sign."""
 _UNBREAKABLE = re.compile("[\u00a0\u202f\u2007]")
-_WIDE_END = ("。", "！", "？")
-_FINAL = (".", "!", "?", "।", *_WIDE_END)
+_FINAL = tuple(".!?։؟۔।།።፧။។᙮᠃᱾。！？")
 _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
 _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
 _BRACKETS = ("()", "[]", "{}", "<>", "**", ("**", "**"), "``", "__", "‘’")
@@ -144,12 +143,7 @@ def augment(
 
 
 def _joined(pairs: Sequence[Sides]) -> Sides:
-    return Sides(*(reduce(_followed, sentences) for sentences in zip(*pairs, strict=True)))
-
-
-def _followed(text: str, sentence: str) -> str:
-    """Both sentences; no space follows a Chinese or Japanese full stop."""
-    return text + ("" if text.endswith(_WIDE_END) else " ") + sentence
+    return Sides(*(reduce(followed, sentences) for sentences in zip(*pairs, strict=True)))
 
 
 def names(pair: Sides, _languages: Languages, random: Random, *, lists: Sequence[Sequence[str]] = ()) -> Sides:

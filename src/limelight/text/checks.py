@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from limelight.text.marking import MARK
+from limelight.text.pair import fold
 from limelight.text.words import COMBINING, UNSPACED
 
 SHORT, LONG = 0.3, 3.0
@@ -62,8 +63,8 @@ _PART_OF_ADDRESS = re.compile(r"://|@|\.\S")
 class Loop(NamedTuple):
     """A repetition in an output."""
 
-    words: tuple[str, ...]
-    """What is repeated, in lower case: words, or a few characters."""
+    words: int
+    """How many words are repeated together; 1 for a few characters."""
     begin: int
     """Where the second occurrence begins, with the text before it."""
     end: int
@@ -82,13 +83,13 @@ def find_loop(source: str, output: str) -> Loop | None:
         most = max((number for size, number in of_source if len(words) <= size), default=0)
         is_number = "".join(words).isdigit() and re.search(r"\d", source)  # which is compared by value
         if times > most and not is_number:
-            return Loop(tuple(words), match.end(str(match.lastgroup)), match.end())
+            return Loop(len(words), match.end(str(match.lastgroup)), match.end())
     written = re.sub(r"(?<=\d)[^\w\n](?=\d)", "", source)  # 1,000,000 as 1000000
     kinds = {"letters" if match[1].isalpha() else len(match[1]) for match in _REPEATED_CHARACTERS.finditer(written)}
     for match in _REPEATED_CHARACTERS.finditer(output):
         kind = "letters" if match[1].isalpha() else len(match[1])  # letters of one script may be several of another
         if len(match[0]) >= MIN_LOOP_CHARACTERS and kind not in kinds and match[1] * 6 not in written:
-            return Loop((match[1],), match.end(1), match.end())
+            return Loop(1, match.end(1), match.end())
     return None
 
 
@@ -111,14 +112,14 @@ def cut_loops(source: str, output: str) -> str:
 
 def is_copied(source: str, output: str) -> bool:
     """Whether several words were copied; one word, such as a name, may be the same in both languages."""
-    if source.strip().casefold() != output.strip().casefold():
+    if fold(source) != fold(output):
         return False
     return sum(not word.isdigit() and not word.istitle() for word in {*WORD.findall(source)}) >= 2
 
 
-def lost_addresses(source: str, output: str) -> tuple[str, ...]:
-    """URLs, e-mail addresses and host names that occur less often in the output than in the source, unchanged."""
-    return tuple((Counter(find_addresses(source)) - Counter(find_addresses(output))).elements())
+def loses_address(source: str, output: str) -> bool:
+    """Whether a URL, e-mail address or host name occurs less often in the output than in the source, unchanged."""
+    return not Counter(find_addresses(source)) <= Counter(find_addresses(output))
 
 
 def find_addresses(text: str) -> list[str]:
@@ -132,9 +133,10 @@ def without_addresses(text: str) -> str:
 
 
 def is_capitals(text: str) -> bool:
-    """Whether a text, apart from addresses, is in capitals."""
+    """Whether a text, apart from addresses, is in capitals, which case folding changes; not the letters of Cherokee."""
     letters = [letter for letter in without_addresses(text) if letter.upper() != letter.lower()]
-    return len(letters) >= MIN_LETTERS and sum(letter.isupper() for letter in letters) >= UPPER * len(letters)
+    capitals = sum(letter.isupper() and letter != letter.casefold() for letter in letters)
+    return len(letters) >= MIN_LETTERS and capitals >= UPPER * len(letters)
 
 
 def recased(text: str, encode: Callable[[str], Sequence[int]]) -> str:

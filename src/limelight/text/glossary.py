@@ -30,8 +30,8 @@ MIN_STEM = 3
 """Minimum letters of a word that takes an ending, unless it is an abbreviation in capitals, as in `PCs`."""
 MIN_TARGET_STEM = 4
 """Minimum letters that the forms of a target word have in common."""
-_TYPOGRAPHIC = str.maketrans("\u2018\u2019\u02bc\u2010\u2011", "'''--")
-"""Apostrophes and hyphens of typesetting, which are equal to the signs of the keyboard."""
+_TYPOGRAPHIC = str.maketrans("\u2018\u2019\u02bb\u02bc\u2010\u2011\u0130", "''''--I")
+"""Apostrophes and hyphens of typesetting, which are equal to the signs of the keyboard, and İ, the capital of i."""
 
 
 class Term(NamedTuple):

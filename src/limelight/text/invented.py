@@ -57,15 +57,15 @@ def invented_decimal(random: Random) -> str:
 
 
 def invented_quantity(languages: Sequence[str], random: Random) -> list[str]:
-    """The same random quantity in each language: a number with a unit, a price, a percentage, a version or a range."""
+    """The same random quantity in two languages: a number with a unit, a price, a percentage, a version or a range."""
     kind = random.randrange(5)
     if kind == 0:
         version = random.choice(("", "v")) + ".".join(str(random.randrange(20)) for _ in range(random.randint(3, 4)))
-        return [version for _ in languages]
+        return [version] * 2
     if kind == 1:
         first = random.randint(1, 90)
         text = f"{first}{random.choice('-–')}{first + random.randint(1, 40)}{random.choice(('', ' cm', ' kg'))}"
-        return [text for _ in languages]
+        return [text] * 2
     value, sign = invented_decimal(random), random.choice(("", "", "", "-", "−", "+"))
     unit, currency, is_close = (
         random.choice(_PARTS["units"]),

@@ -1,7 +1,7 @@
 """Signs that a translation has to keep: emoji, arrows, brackets, letters of other scripts.
 
 `find_signs` finds signs between spaces, and `find_unheld` what a vocabulary or both languages lack: these become
-placeholders in the model's input. `changed_signs` compares the symbols of a source and its translation. A sign is known
+placeholders in the model's input. `changes_signs` compares the symbols of a source and its translation. A sign is known
 by its Unicode category.
 
 `SIGNS` are letters and signs that a vocabulary of European languages should contain as tokens of their own. A character
@@ -29,8 +29,8 @@ _OTHERS = (
 SIGNS = "".join(dict.fromkeys(normalize("NFC", ASCII + _LATIN + _OTHERS)))
 """All of them, each once."""
 
-INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
-"""Soft hyphens and spaces without width, which say nothing to a model: a table for `str.translate`."""
+INVISIBLE = "\u00ad\u180e\u200b\u200c\u200d\u2060\ufeff"
+"""Soft hyphens, joiners and spaces without width, which say nothing to a model whose vocabulary lacks them."""
 _EXTENDED = rf"(?:[{EXTENDING}]|\u200d\S?)*"
 _UNIT = re.compile(rf"(?:[^\W_{UNSPACED}]{_EXTENDED})+|\S{_EXTENDED}")
 """A word, or another character, with what belongs to it."""
@@ -79,7 +79,7 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
 
 
 def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
-    if character.isascii() or ord(character) in INVISIBLE or MARK.match(character):
+    if character.isascii() or character in INVISIBLE or MARK.match(character):
         return False
     alphabets = [alphabet for language in languages if (alphabet := alphabet_of(language)) is not None]
     if character.isalpha() and script_of(character) == "latin" and len(alphabets) == len(languages):
@@ -95,11 +95,10 @@ def _is_punctuation(character: str) -> bool:
     return character in _OF_TEXT or kind in ("Pd", "Pi", "Pf", "Sk") or (kind[0] == "P" and of_script)
 
 
-def changed_signs(source: str, output: str) -> tuple[str, ...]:
-    """The symbols that an output has more or less often than its source. Signs beside numbers are not compared: they
+def changes_signs(source: str, output: str) -> bool:
+    """Whether an output has a symbol more or less often than its source. Signs beside numbers are not compared: they
     may be words, or are placeholders."""
-    was, now = Counter(_symbols(source)), Counter(_symbols(output))
-    return tuple(sorted(sign for sign in was.keys() | now.keys() if was[sign] != now[sign]))
+    return Counter(_symbols(source)) != Counter(_symbols(output))
 
 
 def _symbols(text: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from limelight.text.marking import MAX_PLACEHOLDERS, annotated, has_marks, placeholder
 from limelight.text.pair import Sides
-from limelight.text.words import is_unspaced, replaced, word_spans
+from limelight.text.words import LETTER, is_unspaced, replaced, word_spans
 
 
 class Link(NamedTuple):
@@ -66,7 +66,7 @@ OTHER_START = 0.2
 """Probability that the numbers of placeholders do not begin at 0, so that all of them are learned."""
 _DRAFT = 0xF8000  # temporary characters, used until placeholders are numbered in the order of the source
 _DRAFTED = re.compile("[\U000f8000-\U000f80ff]")
-_PLAIN = re.compile(r"[^\W_]+(?:[ \-'’][^\W_]+)*")
+_PLAIN = re.compile(rf"{LETTER}+(?:[ \-'’]{LETTER}+)*")
 
 
 def joined_alignment(pairs: Sequence[Sides], alignments: Sequence[Alignment]) -> Alignment:
@@ -273,8 +273,7 @@ def _annotate(draft: _Draft, random: Random) -> None:
             continue
         begin, end = draft.place(1, phrase[1])
         form = draft.pair.target[begin:end]
-        edges = [(side, (position, position)) for side in range(2) for position in phrase[side]]
-        common = any(draft.is_common(*edge) for edge in edges)
+        common = any(draft.is_common(side, (edge, edge)) for side in range(2) for edge in phrase[side])
         if common or not draft.is_sure(phrase) or not _PLAIN.fullmatch(form):
             continue
         end = draft.place(0, phrase[0])[1]

@@ -107,7 +107,7 @@ def find_numbers(text: str, language: str) -> tuple[Number, ...]:
     """The numbers of a text in order, as its language means them."""
     if not _MAY_BE_NUMBER.search(text):
         return ()
-    code, numbers = normal_code(language), list[Number]()
+    code, numbers, text = normal_code(language), list[Number](), text.replace("：", ":")
     for match in _NUMBER.finditer(text):
         number = _read(text, match, code)
         if not numbers or number.begin >= numbers[-1].end:  # not within the `pm` of the one before
@@ -182,7 +182,7 @@ def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = Fals
         has_letters = number.kind == "code" and re.search(rf"[{LETTERS}]", number.text)
         is_fixed = number.kind in ("code", "date", "plain") and _SEPARATED.search(number.text) and not has_letters
         after, new = text[number.end : number.end + 1], localized(number, source, target)
-        new = re.sub(r"\d", lambda digit: str(int(digit[0])), new)
+        new = re.sub(r"\d", lambda digit: str(int(digit[0])), new).replace("٪", "%")
         # A unit in another script, and what is written without a space, are the model's.
         has_unit = scripts and "latin" not in scripts and re.search(f"(?<!°)[{LETTERS}]", new)
         is_unknown = number.kind == "plain" and (has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))

@@ -82,6 +82,11 @@ def normalized(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
+def fold(text: str) -> str:
+    """Normalize a text so that differences in case, white space and Unicode normalization vanish."""
+    return normalized(text).casefold()
+
+
 def one_line(text: str) -> str:
     """A text without line breaks and TABs, which would be read as other lines and columns."""
     return _BREAKS.sub(" ", text).strip()

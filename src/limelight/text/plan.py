@@ -50,11 +50,6 @@ class MarkedSentence(NamedTuple):
     terms: tuple[Match, ...] = ()
     """Terms of the glossary in `sent`."""
 
-    @property
-    def has_words(self) -> bool:
-        """Whether there is anything to translate."""
-        return any(map(str.isalpha, self.text))
-
 
 class Plan(NamedTuple):
     """A text as sentences."""
@@ -73,7 +68,7 @@ class Plan(NamedTuple):
     @property
     def sentences(self) -> list[MarkedSentence | None]:
         """All sentences. None for one without words in a text with spans, which is not translated."""
-        return [sentence if self.is_plain or sentence.has_words else None for sentence in self.marked]
+        return [each if self.is_plain or any(map(str.isalpha, each.text)) else None for each in self.marked]
 
     def join(self, texts: Sequence[str | None]) -> tuple[str, list[str]]:
         """The text with other sentences, and the spans that are not whole in it. `texts` has a marked text for each of

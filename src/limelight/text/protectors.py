@@ -258,7 +258,7 @@ def _brackets(text: str) -> Iterator[Found]:
         opens = match[0] != "]]"
         if opens or opened:
             yield Found(*match.span(), "open" if opens else "close", f"{SECTION}[[")
-        opened += 1 if opens else -1 if opened else 0
+            opened += 1 if opens else -1
 
 
 PROTECTORS: dict[str, Protector] = {

@@ -113,10 +113,10 @@ def _parts(line: str, language: str) -> Iterator[str]:
 
 
 def _segmented(text: str, language: str) -> list[str]:
-    """The sentences that sentencex finds."""
+    """The sentences that sentencex finds. It does not know Khmer's full stop, which is among Unicode's terminators."""
     from sentencex import segment
 
-    parts = segment(language, _SURROGATE.sub("\ufffd", text))
+    parts = segment(language, _SURROGATE.sub("\ufffd", text).replace("\u17d4", "\u0964"))
     ends = list(accumulate(map(len, parts), initial=0))
     return [text[begin:end] for begin, end in pairwise(ends)] if ends[-1] == len(text) else [text]
 
@@ -132,7 +132,7 @@ MAX_TOKENS = 512
 COUNTED = 8 * MAX_TOKENS
 """A longer text is divided without counting its tokens."""
 
-_CLAUSE = re.compile(r"[,;:.!?…]\s+|[，、；：。！？]\s*")
+_CLAUSE = re.compile(r"[,;:.!?…،؛؟۔।།፣፤።၊။។]\s+|[，、；：。！？]\s*")
 _SPACES = re.compile(r"\s+")
 _CHARACTER = re.compile(rf"(?<!\u200d)(?![{EXTENDING}\u200d])")
 """A place between two characters: not before a combining mark, a variation, or the rest of an emoji."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from unicodedata import combining, normalize
+from unicodedata import category, combining, normalize
 
 _HAN = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
@@ -42,6 +42,11 @@ def replaced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     return "".join([*parts, text[position:]])
 
 
+def followed(text: str, sentence: str) -> str:
+    """Both sentences; no space follows a Chinese or Japanese full stop."""
+    return text + " " * (not text.endswith(tuple("。！？"))) + sentence
+
+
 def is_unspaced(character: str) -> bool:
     """Whether a character belongs to a script without spaces between words, its punctuation included.
 
@@ -60,23 +65,22 @@ def comparable_length(text: str) -> int:
     return len(text) + (0 if text.isascii() else 2 * len(_DENSE.findall(text)))
 
 
-COMBINING = (
-    "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0970-\u0dff\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
-    "\u3099\u309a\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f18\u0f19\u0f35\u0f37\u0f39\u0f3e\u0f3f\u0f71-\u0f84\u0f86\u0f87"
-    "\u0f8d-\u0fbc\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f"
-    "\u109a-\u109d\u17b4-\u17d3\u17dd"
-    "\u0610-\u061a\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed\u0711\u0730-\u074a\u07a6-\u07b0\u07eb-\u07f3"
-    "\u08ca-\u08e1\u08e3-\u08ff\u135d-\u135f\u1712-\u1715\u1732-\u1734\u1752\u1753\u1772\u1773\u1920-\u193b\u1a17-\u1a1b"
-    "\u1a55-\u1a7f\u1ab0-\u1ace\u1b00-\u1b04\u1b34-\u1b44\u1b80-\u1b82\u1ba1-\u1bad\u1be6-\u1bf3\u1c24-\u1c37"
-    "\u1dc0-\u1dff\ua802\ua806\ua80b\ua823-\ua827\ua82c\ua880\ua881\ua8b4-\ua8c5\ua926-\ua92d\ua947-\ua953"
-    "\ua980-\ua983\ua9b3-\ua9c0\ua9e5\uaa29-\uaa36\uaa43\uaa4c\uaa4d\uaa7b-\uaa7d\uaab0\uaab2-\uaab4\uaab7\uaab8"
-    "\uaabe\uaabf\uaac1\uaaeb-\uaaef\uaaf5\uaaf6\uabe3-\uabea\uabec\uabed\U00010d24-\U00010d27\U00011100-\U00011102"
-    "\U00011127-\U00011134\U00011145\U00011146\U00011435-\U00011446\U000114b0-\U000114c3\U0001e944-\U0001e94a"
+COMBINING = "".join(
+    character
+    for character in map(chr, range(0x300, 0x10000))
+    if category(character)[0] == "M" and not re.match("[\u20d0-\u20ff\ufe00-\ufe0f]", character)
+) + (  # and two vowels that Unicode counts as letters, and the marks of scripts in use beyond these
+    "\u0e33\u0eb3\U00010d24-\U00010d27\U00011100-\U00011102\U00011127-\U00011134\U00011145\U00011146\U00011173"
+    "\U00011435-\U00011446\U0001145e\U000114b0-\U000114c3\U00011d31-\U00011d45\U00011d47\U00011d8a-\U00011d97"
+    "\U00016af0-\U00016af4\U00016b30-\U00016b36\U00016f4f\U00016f51-\U00016f92\U0001e130-\U0001e136\U0001e2ae"
+    "\U0001e2ec-\U0001e2ef\U0001e8d0-\U0001e8d6\U0001e944-\U0001e94a"
 )
 """Vowel signs and other combining marks of scripts in use, which Python's \\w does not match."""
-EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+EXTENDING = rf"{COMBINING}\u20d0-\u20ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 """Characters that belong to the one before: combining marks, variation selectors, skin tones and tags."""
-_INSIDE = rf"[^\W_{UNSPACED}][{COMBINING}]*"
+LETTER = rf"(?:[^\W_]|[{COMBINING}\u200d])"
+"""A letter, a digit, or a mark or joiner of a word, for a regular expression."""
+_INSIDE = rf"[^\W_{UNSPACED}][{COMBINING}\u200d]*"
 _WORD = re.compile(
     r"\d+(?:[.,:]\d+)+"  # 1,000.50 and 14:30
     rf"|(?:{_INSIDE})+(?:-(?:{_INSIDE})+)*(?:['’](?:{_INSIDE}){{1,2}}(?!\w))?"  # e-mail, don't, Tom's; not l'homme

@@ -54,16 +54,15 @@ class CharacterTokenizer(FileTokenizer):
         require_count(2 + len(reserved) + len(characters))
         if any(one >= other for one, other in pairwise(characters)):
             raise UserError("not a list of characters: they must be sorted by code point, without duplicates")
-        taken = {UNKNOWN_PIECE, PADDING_PIECE}
-        if len({*reserved, *taken}) < len(reserved) + 2 or not all(map(_RESERVED.fullmatch, reserved)):
+        count = len({*reserved, UNKNOWN_PIECE, PADDING_PIECE})
+        if count < len(reserved) + 2 or not all(map(_RESERVED.fullmatch, reserved)):
             raise UserError(f"reserved pieces look like <name> or [NAME], each once; here are {shown(str(reserved))}")
         pieces = [END_PIECE, UNKNOWN_PIECE, *reserved, *map(_readable, characters)]
         super().__init__("characters", model, pieces, reserved)
-        first = 2 + len(reserved)
         kept = ("" if is_control(piece) else piece for piece in reserved)
         self._texts = ["", UNKNOWN_TEXT, *kept, *characters, ""]
-        self._characters = {character: first + number for number, character in enumerate(characters)}
-        self._found = {piece: 2 + number for number, piece in enumerate(reserved) if not is_control(piece)}
+        self._characters = {character: number for number, character in enumerate(characters, 2 + len(reserved))}
+        self._found = {piece: number for number, piece in enumerate(reserved, 2) if not is_control(piece)}
         for character, number in self._characters.items():
             self._alone[number] = character.isspace() and character != " "
 
@@ -102,8 +101,7 @@ def train_characters(
         raise no_text()
     size = vocabulary_size or 2 + len(reserved) + MAX_CHARACTERS
     require_size(size, len(reserved))
-    room = size - 2 - len(reserved)
-    kept = sorted(counts, key=lambda character: (-counts[character], character))[:room]
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[: size - 2 - len(reserved)]
     return CharacterTokenizer("".join(sorted(kept)).encode("utf-8"), reserved=reserved)
 
 

@@ -12,6 +12,7 @@ from itertools import groupby, islice
 from typing import NamedTuple
 
 from limelight.errors import UserError
+from limelight.text.words import LETTER
 from limelight.tokens.listed import ListedTokenizer, listed_model
 from limelight.tokens.sentencepiece import SentencePieceTokenizer
 from limelight.tokens.sentencepiece_file import CONTROL, add_pieces, scores_in, type_of
@@ -23,7 +24,7 @@ MIN_COUNT = 20
 MAX_CHARACTERS = 16
 """Maximum number of characters of a merge, the default of sentencepiece."""
 
-_LETTERS = re.compile(rf"{SPACE}|{SPACE}?[^\W\d_]+")
+_LETTERS = re.compile(rf"{SPACE}|{SPACE}?(?:(?!\d){LETTER})+")
 """Only letters are merged: a number should be spelled in the same way everywhere."""
 _FIRST_SIGN = 0xE000
 

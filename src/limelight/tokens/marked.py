@@ -142,7 +142,9 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
         after_tag = number > 0 and marks[number - 1] in _TAGS
         glued = number > 0 and not part.startswith(" ") and not spacing.keeps and not after_tag
         if part if spacing.keeps else part.strip(" "):
-            plan.append(_Segment(len(segments), _skipped(tokenizer, spacing, part) if glued else 0))
+            # The ids of the guard, of which an unknown character after it swallows one.
+            merged = glued and spacing.merges and UNKNOWN in tokenizer.encode(part[0])
+            plan.append(_Segment(len(segments), len(spacing.guard) * glued - merged))
             segments.append(_GUARD + part if glued else part)
         if number < len(marks):
             first = number == 0 and not part and marks[number] not in (TERM_BEGIN, *_TAGS)
@@ -150,12 +152,6 @@ def _plan(tokenizer: Tokenizer, spacing: _Spacing, text: str, segments: list[str
                 plan.append(spacing.space)
             plan.append([tokenizer.reserved_id(MARK_PIECES[mark_number(marks[number])])])
     return plan
-
-
-def _skipped(tokenizer: Tokenizer, spacing: _Spacing, part: str) -> int:
-    """The number of guard ids before a part that follows a mark without a space."""
-    swallowed = spacing.merges and UNKNOWN in tokenizer.encode(part[0])
-    return len(spacing.guard) - swallowed
 
 
 def _spacing_of(tokenizer: Tokenizer) -> _Spacing:

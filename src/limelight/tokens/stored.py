@@ -1,6 +1,6 @@
 """Train, save and load the tokenizers of a model, and add the tags of a direction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,13 +84,9 @@ def load_tokenizer(folder: str | Path) -> Tokenizer:
     """
     folder = Path(folder)
     stored, model = read_stored(folder)
+    kinds: dict[str, Callable[..., Tokenizer]] = {"characters": CharacterTokenizer, "listed": ListedTokenizer}
     try:
-        if stored.kind == "characters":
-            tokenizer: Tokenizer = CharacterTokenizer(model, reserved=stored.reserved)
-        elif stored.kind == "listed":
-            tokenizer = ListedTokenizer(model, reserved=stored.reserved)
-        else:
-            tokenizer = SentencePieceTokenizer(model, reserved=stored.reserved)
+        tokenizer = kinds.get(stored.kind, SentencePieceTokenizer)(model, reserved=stored.reserved)
     except UserError as error:
         raise UserError(f"{folder / MODEL_FILES[stored.kind]}: {error}") from None
     if tokenizer.padding != stored.pieces:

@@ -154,16 +154,13 @@ def group_words(pieces: Sequence[str], alone: Sequence[bool]) -> list[int]:
     except marks such as vowel signs and the bytes of one character.
     """
     words: list[int] = []
-    word = -1
     before = ""
     for position, (piece, text) in enumerate(zip(pieces, spelled(pieces), strict=True)):
         after_alone = position > 0 and alone[position - 1]
         after_bare_mark = position > 0 and pieces[position - 1] == SPACE
         begins = piece.startswith(SPACE) or after_alone
         begins |= (alone[position] or _begins_unspaced(before, text)) and not after_bare_mark
-        if begins or position == 0:
-            word += 1
-        words.append(word)
+        words.append(words[-1] + begins if words else 0)
         before = text or before
     return words
 

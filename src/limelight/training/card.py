@@ -34,7 +34,6 @@ def model_card(
     data, begin_with, command = config.data, config.begin_with, use_of(config.model, model).name
     learned = [" -> ".join(direction) for direction in directions_of(data)] if config.learns == "pairs" else []
     learned = learned or [Path(file).name for file in data.text[:3]] or ["texts with labels"]
-    figures = {name.removeprefix("valid_"): value for name, value in notes.items() if name.startswith("valid_")}
     kinds = " and ".join(dict.fromkeys(tokenizer.kind for tokenizer in tokenizers))
     sizes = " and ".join(map(str, sorted({tokenizer.size for tokenizer in tokenizers})))
     heading = parent.partition("\n")[0].removeprefix("# ").strip()
@@ -50,7 +49,11 @@ def model_card(
         "validated on": "; ".join(map(_describe, data.valid)) or ", ".join(data.valid_text) or held_out,
         "labels": shown(", ".join(model.labels)) if isinstance(model, Classifier) else "",
         "weights": notes["made_from"],
-        **{f"validation {NAMES.get(name, name)}": value for name, value in figures.items()},
+        **{
+            f"validation {NAMES.get(name, name)}": value
+            for key, value in notes.items()
+            if (name := key.removeprefix("valid_")) != key
+        },
         "measured by": notes.get("measured_by", ""),
         "training": f"{progress.step:,} updates, {progress.pieces:,} target tokens, "
         f"{progress.seconds / 60:.1f} minutes",

@@ -69,7 +69,7 @@ class Group(OneProcess):
         if self.is_first:
             numbers[:2] = torch.tensor([seconds, spent], dtype=torch.float64)
         numbers[2 + self.rank] = signal
-        with told():
+        with peer_errors():
             distributed.all_reduce(numbers)
         seconds, spent = numbers[:2].tolist()
         self._updates_left = int(AGREE_EVERY / max(spent, 0.01))
@@ -78,7 +78,7 @@ class Group(OneProcess):
     def wait(self) -> None:
         """Wait until all processes have called this (a barrier)."""
         if self.size > 1:
-            with told():
+            with peer_errors():
                 distributed.barrier()
 
     def from_first(self, work: Callable[[], T]) -> T:
@@ -95,7 +95,7 @@ class Group(OneProcess):
                 outcome[0] = work()
             except Stopped as stopped:
                 outcome[1] = stopped.number
-        with told():
+        with peer_errors():
             distributed.broadcast_object_list(outcome, src=0)
         if outcome[1]:
             raise Stopped(outcome[1])
@@ -109,7 +109,7 @@ class Group(OneProcess):
                 with suppress(CancelledError):  # the others stop after this exchange, too
                     message = [next(own)]
             if self.size > 1:
-                with told():
+                with peer_errors():
                     distributed.broadcast_object_list(message, src=maker, group=self.for_chunks)
             if message[0] is None:
                 raise PeerEndedError(ENDED)
@@ -118,7 +118,7 @@ class Group(OneProcess):
     def equalize(self, model: nn.Module) -> None:
         """Broadcast the weights of the first process, in place: machines may round the first weights differently."""
         if self.size > 1:
-            with told():
+            with peer_errors():
                 for tensor in model.parameters():
                     distributed.broadcast(tensor.data, src=0)
 
@@ -162,7 +162,7 @@ def joined_group() -> Iterator[Group]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def peer_errors() -> Iterator[None]:
     """A context that converts a lost connection into `PeerEndedError`."""
     try:
         yield

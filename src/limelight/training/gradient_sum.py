@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, distributed
 
-from limelight.training.distributed import told
+from limelight.training.distributed import peer_errors
 
 BUCKET = 25 * 2**20
 """Bytes of a bucket; the default of DistributedDataParallel."""
@@ -58,7 +58,7 @@ class GradientSum:
         self._flat[-1][-1] = loss
         while len(self._exchanges) < len(self._flat):
             self._exchange()
-        with told():
+        with peer_errors():
             distributed.all_reduce(used, distributed.ReduceOp.MAX)  # on the CPU: no one waits for a device
             for exchange in self._exchanges:
                 exchange.wait()
@@ -68,5 +68,5 @@ class GradientSum:
         return self._flat[-1][-1]
 
     def _exchange(self) -> None:
-        with told():
+        with peer_errors():
             self._exchanges.append(distributed.all_reduce(self._flat[len(self._exchanges)], async_op=True))

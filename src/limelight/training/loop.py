@@ -214,7 +214,7 @@ def _validate(run: Run) -> None:
     progress.validated_step = progress.step
     progress.seconds = run.seconds()
     progress.validation_seconds = progress.seconds - began
-    run.report.validation(progress, seen, seconds=progress.seconds - began)
+    run.report.validation(progress, seen)
 
 
 def _is_due(run: Run) -> bool:

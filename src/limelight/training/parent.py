@@ -158,8 +158,8 @@ def require_same_function(config: RunConfig) -> None:
     parent = read_parent(config.begin_with)
     faults = list(_model_differences(parent, config))
     if not any(name == "model.family" for name, _, _ in faults):
-        tokens = [{"tokens": settings.tokens.model_dump(exclude={"sampling"})} for settings in (parent, config)]
-        faults += differences(tokens[0], tokens[1])
+        old, new = ({"tokens": settings.tokens.model_dump(exclude={"sampling"})} for settings in (parent, config))
+        faults += differences(old, new)
     if faults:
         listed = describe_differences(faults)
         raise UserError(

@@ -29,6 +29,7 @@ from limelight.training.optimization.optimizer import freeze
 from limelight.training.optimization.precision import choose_precision
 from limelight.training.optimization.update import require_compilable
 from limelight.training.tasks.task import TASKS
+from limelight.training.tasks.translation import read_names
 
 
 def check_run(config: RunConfig, folder: Path) -> None:
@@ -50,7 +51,8 @@ def check_run(config: RunConfig, folder: Path) -> None:
 
 
 def require_one_kind(config: RunConfig) -> None:
-    """Raise `UserError` if the kind of text does not fit the model, or there is no text."""
+    """Raise `UserError` if the kind of text, or a setting for another kind, does not fit the model, or there is no
+    text."""
     data, kinds = config.data, config.model.learns_from
     ways = ["--text FILE..."] * ("text" in kinds) + ["--train FILE (or two files)"] * (kinds != ("text",))
     options = [way for way, files in (("--text", data.text), ("--train", data.train)) if files]
@@ -61,9 +63,20 @@ def require_one_kind(config: RunConfig) -> None:
         )
     if (data.text and data.valid) or (data.train and data.valid_text):
         raise UserError("text for validation is of the kind of --train (--valid) or of --text (--valid-text)")
-    if any(corpus.tag == "bt" for corpus in data.train) and config.learns != "pairs":
-        raise UserError("--back-translated is for models that translate: give text with labels with --train")
-    if any(corpus.tag for corpus in data.valid):
+    if config.learns != "pairs":
+        if any(corpus.tag or corpus.side_constraint for corpus in data.train):
+            raise UserError("--back-translated and --tag are for models that translate: give text with labels alone")
+        if (
+            any(config.augmentation.rates.values())
+            or config.tokens.sampling
+            or data.both_directions
+            or data.temperature > 1
+        ):
+            raise UserError(
+                "augmentation, tokens.sampling, data.both_directions and data.temperature are for pairs of sentences "
+                "that translate one another: leave them at their defaults"
+            )
+    if any(corpus.tag or corpus.side_constraint for corpus in data.valid):
         raise UserError("data.valid: a corpus for validation has no tag, as the text to be translated later has none")
 
 
@@ -95,6 +108,8 @@ def _check_files(config: RunConfig, folder: Path) -> None:
         for file in (*data.valid_text, *data.text):
             require_lasting([file])
             open_text(file).close()
+    for file in config.augmentation.name_lists:
+        read_names(file)
 
 
 def _check_training(training: TrainingConfig) -> None:
@@ -153,12 +168,6 @@ def _check_vocabulary(config: RunConfig, tokenizers: Tokenizers) -> None:
         raise UserError(f"{config.begin_with}: {error}; {remedy}") from None
     if config.begin_with and config.learns == "labels" and not tokenizers.one_vocabulary:
         raise UserError(f"{config.begin_with}: it has a vocabulary for each side, and a classifier reads one language")
-    if config.learns != "pairs":
-        if any(augmentation.rates.values()) or config.tokens.sampling:
-            raise UserError(
-                "augmentation and tokens.sampling are for pairs of sentences that translate one another: set them to 0"
-            )
-        return
     for tokenizer in tokenizers:
         if augmentation.placeholders or augmentation.terms or augmentation.figures:
             require_marks(tokenizer)

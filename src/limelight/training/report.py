@@ -82,9 +82,9 @@ class Report:
             self._since, self._pieces = now, 0
             progress.loss_sum, progress.loss_pieces = 0.0, 0
 
-    def validation(self, progress: Progress, seen: Validation | None, *, seconds: float) -> None:
-        """Report a validation. It took `seconds`, which do not count for the training speed."""
-        self._since += seconds
+    def validation(self, progress: Progress, seen: Validation | None) -> None:
+        """Report a validation, whose duration does not count for the training speed."""
+        self._since += progress.validation_seconds
         if seen is None:
             return
         self._write("validation", progress, **_figures(seen))

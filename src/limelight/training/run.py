@@ -81,7 +81,7 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
     config = plan_hold_out(plan_replay(resolve_directions(config, folder), folder), folder)
     data, training = config.data, config.training
     unseen = data.valid or data.valid_text or (data.text and data.held_out)
-    if not unseen and training.max_steps is None and training.max_minutes is None:
+    if not (unseen or training.is_bounded):
         raise UserError(
             "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
             "--max-steps, or text for validation"
@@ -151,8 +151,7 @@ def _trained(run: Run) -> Progress:
     run.progress.finished = ""
     with deterministic_kernels(config.training.deterministic):
         reason = run_training(run)
-        if run.progress.finished:
-            _complete(run)
+        _complete(run)
     run.group.wait()
     report.say(f"done: {reason}; the model is in {folder / 'best'}")
     if not run.task.validates:

@@ -115,13 +115,18 @@ def test_every_operation_at_unequal_ages(model: Transformer, precision: str, see
 
 @torch.inference_mode()
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
-def test_long_sequences_have_larger_tables(positions: str, precision: str, seed: int) -> None:
+@pytest.mark.parametrize(("length", "steps"), [(300, 2), (13, 27)])
+def test_long_sequences_have_larger_tables(
+    positions: str, precision: str, length: int, steps: int, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """They have 11 positions at first: the source makes them larger, and then the target, which gets longer."""
+    monkeypatch.setattr("limelight.inference.cpu.network.MAX_TOKENS", 11)
     model = make_model(transformer(positions=positions)).eval()
     ready = prepared(model, precision)
     followed = Followed(
-        ready, random_sources(ready, (300, 3)), 1, truth=truth(model, precision), tolerance=TOLERANCES[precision]
+        ready, random_sources(ready, (length, 3)), 1, truth=truth(model, precision), tolerance=TOLERANCES[precision]
     )
-    for _ in range(260):
+    for _ in range(steps):
         followed.step()
 
 

@@ -4,6 +4,7 @@ together are paired.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 from unicodedata import normalize
@@ -22,6 +23,7 @@ from limelight.text.languages import normal_code
 from limelight.text.marking import CODES, mark_number
 from limelight.text.pair import Pair
 from limelight.text.sentences import split_sentences
+from limelight.text.words import followed
 
 MAX_JUDGED = 5000
 """Texts from which the language of a side is told."""
@@ -192,7 +194,9 @@ UNPAIRED, UNSURE = "no translation was found on the other side", "an unsure pair
 def _result(files: Files, document: Document, bead: Bead, threshold: float) -> Result:
     ours = document.source[bead.source : bead.source + bead.kind[0]]
     theirs = document.target[bead.target : bead.target + bead.kind[1]]
-    source, target = (" ".join(sentence.text for sentence in sentences) for sentences in (ours, theirs))
+    source, target = (
+        reduce(followed, (sentence.text for sentence in sentences), "").strip() for sentences in (ours, theirs)
+    )
     file, line = (files[0], ours[0].line) if ours else (files[1], theirs[0].line)
     target_place = f"{files[1]}:{theirs[0].line}" if theirs else ""
     fault = UNPAIRED if not bead.pairs else UNSURE if bead.confidence < threshold else ""

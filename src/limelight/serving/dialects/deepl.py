@@ -1,6 +1,7 @@
 """The API of DeepL: texts, languages, usage and glossaries; its documents are in `documents.py`.
+Version 2, and of version 3 what Weblate needs: it makes a glossary again where it cannot be changed.
 
-Shapes and traps were taken from the official client (deepl 1.32): errors are `message` and `detail`, both strings;
+Shapes and traps were taken from the official client (deepl 1.32): an error has a `message`, which is a string;
 characters are counted where it asks for them; English and Portuguese are targets with a region alone.
 """
 
@@ -13,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from limelight.config.directions import same_language
 from limelight.serving.call import Api, Asked, Call, JsonObject, Response
+from limelight.serving.fields import read_form
 from limelight.serving.refusal import Refusal, bad_request
 from limelight.serving.service import Answer, Ask, TagHandling
 from limelight.serving.stored import StoredGlossary, read_entries
@@ -104,9 +106,10 @@ class WithGlossary(Asked):
         """What is asked for. Raises `Refusal` for a glossary without terms for the direction, and for settings that
         would change a translation and that no model here has."""
         call.refuse(REFUSED)
-        languages = self.source_lang, self.target_lang
         if self.glossary_id:
-            options["glossary_file"] = call.service.glossaries.file(call.client.key, self.glossary_id, *languages)
+            options["glossary_file"] = call.service.glossaries.file(
+                call.client.key, self.glossary_id, self.source_lang, self.target_lang
+            )
         options["formality"] = FORMALITIES.get(self.formality)
         return Ask(texts, self.target_lang, self.source_lang, options=options)
 
@@ -177,6 +180,32 @@ async def languages(call: Call, form: Languages) -> list[JsonObject]:
     ]
 
 
+class Resource(Asked):
+    """What languages are asked for. There are none of `write`, which rephrases texts."""
+
+    resource: str
+
+
+@API.route("/v3/languages")
+async def languages_of(call: Call, form: Resource) -> list[JsonObject]:
+    """List the languages of a resource, each once."""
+    sources, targets = [
+        {known["language"]: known for known in await languages(call, read_form(Languages, {"type": side}))}
+        for side in ("source", "target")
+    ]
+    return [
+        {
+            "lang": code,
+            "name": known["name"],
+            "usable_as_source": code in sources,
+            "usable_as_target": code in targets,
+            "features": {"formality": {}} if known.get("supports_formality") else {},
+        }
+        for code, known in (sources | targets).items()
+        if form.resource in ("translate_text", "translate_document", "glossary")
+    ]
+
+
 @API.route("/v2/usage")
 @API.route("/v2/usage", "POST")
 async def usage(call: Call) -> JsonObject:
@@ -184,7 +213,7 @@ async def usage(call: Call) -> JsonObject:
     return {"character_count": call.service.used[call.client.key], "character_limit": UNLIMITED}
 
 
-# ---- glossaries, of version 2: each is for one direction, and is not changed
+# ---- glossaries: each is for one direction, and is not changed
 
 SEPARATORS = {"tsv": "\t", "csv": ","}
 
@@ -198,6 +227,13 @@ class NewGlossary(Asked):
     entries: str
     """A term a line: its source, a tab or a comma, and its target."""
     entries_format: Literal["tsv", "csv"] = "tsv"
+
+
+class NewGlossaries(Asked):
+    """A glossary in version 3; a dictionary has the fields of a glossary but for its name."""
+
+    name: str
+    dictionaries: list[JsonObject] = Field(min_length=1, max_length=1)
 
 
 def _shown(glossary: StoredGlossary) -> JsonObject:
@@ -227,7 +263,14 @@ async def create(call: Call, form: NewGlossary) -> JsonObject:
     return _shown(await asyncio.shield(call.service.glossaries.add(new)))  # whole, also where the client leaves
 
 
+@API.route("/v3/glossaries", "POST", status=201)
+async def create_with_dictionary(call: Call, form: NewGlossaries) -> JsonObject:
+    """Create a glossary with one dictionary."""
+    return await create(call, read_form(NewGlossary, {**form.dictionaries[0], "name": form.name}))
+
+
 @API.route("/v2/glossaries")
+@API.route("/v3/glossaries")
 async def several(call: Call) -> JsonObject:
     """List the glossaries."""
     return {"glossaries": list(map(_shown, call.service.glossaries.list(call.client.key)))}
@@ -246,6 +289,7 @@ async def entries(call: Call) -> Response:
 
 
 @API.route("/v2/glossaries/{id}", "DELETE", status=204)
+@API.route("/v3/glossaries/{id}", "DELETE", status=204)
 async def delete(call: Call) -> None:
     """Delete a glossary."""
     await call.service.glossaries.delete(call.client.key, call.path["id"])

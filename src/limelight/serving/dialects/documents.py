@@ -126,8 +126,13 @@ async def _begun(call: Call, name: str, ask: Ask, *, copies: bool = False) -> Do
     service.require_open()
     name = document_name(name or sent.name)
     (way, *_) = service.catalog.ways(ask.source, ask.target)
-    header: Header = {"name": name, "source": ask.source, "target": way.direction.target or ask.target}
-    header |= {"unpacked": UNPACKED, "segments": service.limits.segments}
+    header: Header = {
+        "name": name,
+        "source": ask.source,
+        "target": way.direction.target or ask.target,
+        "unpacked": UNPACKED,
+        "segments": service.limits.segments,
+    }
     with ExitStack() as undo:
         document = service.uploads.add(name, call.client.id, len(sent.content))
         undo.callback(service.uploads.forget, document)

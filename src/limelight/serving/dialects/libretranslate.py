@@ -51,9 +51,8 @@ async def translate(call: Call, form: Translate) -> JsonObject:
     """Translate a text, or a list of texts, whose answer has lists."""
     require_within("alternatives", form.alternatives, 0, call.service.limits.n_best - 1, "--max-n-best")
     tags = None if form.format == "text" else TagHandling(form.format)
-    options = {"n_best": form.alternatives + 1} if form.alternatives else {}
     answers = []
-    for answer in await translated(call, form.ask(as_list(form.q), tags=tags, **options)):
+    for answer in await translated(call, form.ask(as_list(form.q), tags=tags, n_best=form.alternatives + 1)):
         shown: JsonObject = {"translatedText": answer.text}
         if form.source == "auto":
             shown["detectedLanguage"] = _detected(answer.language, answer.detected.get(answer.language, 1.0))

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from limelight.serving.call import Api, Call, JsonObject, JSONResponse, Response, Strict
-from limelight.serving.dialects.deepl import Language as Code
-from limelight.serving.dialects.deepl import OneOrMore, Tagging
+from limelight.serving.dialects.deepl import Language, OneOrMore, Tagging
 from limelight.serving.events import Events, Progress, event, streamed
 from limelight.serving.logs import MEDIA_TYPE
 from limelight.serving.refusal import Refusal, bad_request
@@ -17,7 +16,7 @@ from limelight.serving.service import Answer, Ask
 from limelight.serving.stored import StoredMemory
 
 FORMAT = 1
-Language = Annotated[str, Field(max_length=20)]
+LanguageOrNone = Annotated[str, Field(max_length=20)]
 
 
 def failure(refusal: Refusal) -> JsonObject:
@@ -50,9 +49,9 @@ def events_of(done: Callable[[Any], JsonObject], *, numbered: bool = False) -> E
 class Directed(Strict):
     """The direction and the model of a request."""
 
-    source_lang: Language = ""
+    source_lang: LanguageOrNone = ""
     """Source language; detected if omitted."""
-    target_lang: Language = ""
+    target_lang: LanguageOrNone = ""
     """Target language; may be omitted if the models have only one."""
     model: str = Field("", max_length=200)
     """Name of a model; if omitted, the first model for the direction."""
@@ -135,11 +134,11 @@ def _answered(answers: Sequence[Answer]) -> JsonObject:
     """One translation for each text, in their order. Its confidence is the mean of the sentences, weighted by their
     tokens; `detected` is empty if the request names the language; `sentences` are the best translation of each
     sentence, or of each segment between tags."""
-    translations = []
-    for answer in answers:
-        shown = {name: value for name, value in answer._asdict().items() if name not in ("alternatives", "tokens")}
-        shown["detected"] = [{"language": code, "probability": likely} for code, likely in answer.detected.items()]
-        translations.append(shown)
+    translations = [
+        {name: value for name, value in answer._asdict().items() if name not in ("alternatives", "tokens")}
+        | {"detected": [{"language": code, "probability": likely} for code, likely in answer.detected.items()]}
+        for answer in answers
+    ]
     return {"format": FORMAT, "translations": translations}
 
 
@@ -200,17 +199,19 @@ async def metrics(call: Call) -> Response:
 
 
 class NewMemory(Strict):
-    """A memory. Its segments are the part `file` of the form."""
+    """A memory."""
 
+    file: Any = None
+    """The segments, as a file of the form."""
     name: str = Field(min_length=1, max_length=200)
     """Shown in `origin` of matches."""
-    source_lang: Code
-    target_lang: Code
+    source_lang: Language
+    target_lang: Language
 
 
 def _shown(memory: StoredMemory) -> JsonObject:
-    languages = {"source_lang": memory.source, "target_lang": memory.target}
-    return {**memory.model_dump(include={"id", "name", "segments", "created"}), **languages}
+    shown = memory.model_dump(include={"id", "name", "segments", "created"})
+    return {**shown, "source_lang": memory.source, "target_lang": memory.target}
 
 
 @API.route("/api/v1/memory", "POST", status=201, upload=True)

@@ -27,11 +27,11 @@ from limelight.errors import RunError, UserError, shown
 from limelight.files import FORMER, PARTIAL, cause, remove, sha256, whole_folder
 from limelight.preparation.kept import Say
 from limelight.storage.weights import named_weights, put_weights, read_weights, write_tensors
-from limelight.training.optimization.precision import FIRST
+from limelight.training.optimization.precision import FIRST_SCALE
 
 CHECKPOINTS = "checkpoints"
 MANIFEST = "manifest.json"
-FORMAT = 7
+FORMAT = 8
 """Incremented by a version that changes random draws or the stored state. A checkpoint of another format cannot be
 resumed exactly and is refused. One without a format has format 1."""
 PARTS = ("weights.safetensors", "optimizer.safetensors", "progress.json")
@@ -47,14 +47,14 @@ class Progress:
     seconds: float = 0.0
     """Time spent training, interruptions not counted."""
     pieces: int = 0
-    """Target tokens trained on."""
+    """Target tokens of all updates, also of skipped ones."""
     loss_sum: float = 0.0
     """Training loss since the last line of the log, summed over `loss_pieces` tokens."""
     loss_pieces: int = 0
     """Target tokens since the last line of the log."""
     skipped: int = 0
     """Consecutive updates whose loss or gradient was not finite; they were not applied."""
-    loss_scale: float = FIRST
+    loss_scale: float = FIRST_SCALE
     """Factor of the loss in the next update; only for fp16."""
     scale_updates: int = 0
     """Consecutive updates applied since the loss scale changed."""

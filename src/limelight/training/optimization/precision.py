@@ -14,6 +14,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 
 import torch
 
@@ -83,7 +84,7 @@ class HalfCopy:
         for master, half in zip(self._masters, self._halves, strict=True):
             half.data = half.data.to(dtype)
             if half.requires_grad:
-                half.register_post_accumulate_grad_hook(_hand_on_to(master, arrived))
+                half.register_post_accumulate_grad_hook(partial(_hand_on, master, arrived))
 
     @torch.no_grad()
     def refreshed(self) -> Model:
@@ -93,22 +94,18 @@ class HalfCopy:
         return self._model
 
 
-def _hand_on_to(master: torch.Tensor, arrived: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
-    """A hook that adds a complete gradient to the master weight's, and frees it."""
-
-    def hand_on(half: torch.Tensor) -> None:
-        assert half.grad is not None
-        if master.grad is None:
-            master.grad = half.grad.to(master.dtype)
-        else:
-            master.grad += half.grad
-        half.grad = None
-        arrived(master)
-
-    return hand_on
+def _hand_on(master: torch.Tensor, arrived: Callable[[torch.Tensor], None], half: torch.Tensor) -> None:
+    """Add a complete gradient to the gradient of the master weight, and free it."""
+    assert half.grad is not None
+    if master.grad is None:
+        master.grad = half.grad.to(master.dtype)
+    else:
+        master.grad += half.grad
+    half.grad = None
+    arrived(master)
 
 
-FIRST, MAX_SCALE = 2.0**16, 2.0**24
+FIRST_SCALE, MAX_SCALE = 2.0**16, 2.0**24
 GROWTH_INTERVAL = 2000
 """Consecutive updates without an overflow after which the scale doubles; this number and the first scale are those of
 `torch.amp.GradScaler`."""

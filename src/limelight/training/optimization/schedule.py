@@ -10,10 +10,10 @@ WARMUP_SHARE = 0.1
 """Maximum share of the budget for the warm-up, if the rate is fitted to the budget."""
 DECAY_SHARE = 0.2
 """Share of the training in which `wsd` decays: longer gains nothing (Haegele et al. 2024, section 4)."""
-FEWEST_RISING = 16
+MIN_WARMUP = 16
 """Minimum number of warm-up updates, if the warm-up is fitted to minutes: the first updates are slow on many machines,
 and Adam's estimates need some updates."""
-FEWEST_UPDATES, FEWEST_VALIDATIONS = 100, 5
+MIN_INTERVAL, MIN_PATIENCE = 100, 5
 """Minimum updates between validations, and minimum validations of the patience, if these are given in epochs."""
 
 
@@ -59,7 +59,7 @@ def share_risen(training: TrainingConfig, step: int, seconds: float) -> float:
     shares = [step / max(1, training.warmup)]
     if is_fitted(training):
         shares.append(step / (WARMUP_SHARE * (training.max_steps or math.inf)))
-        shares.append(min(seconds / (WARMUP_SHARE * last_second(training)), step / FEWEST_RISING))
+        shares.append(min(seconds / (WARMUP_SHARE * last_second(training)), step / MIN_WARMUP))
     return min(1.0, max(shares))
 
 
@@ -82,7 +82,7 @@ def share_done(training: TrainingConfig, step: int, seconds: float, reserve: flo
 
 def is_fitted(training: TrainingConfig) -> bool:
     """Whether there is a budget and the rate is fitted to it."""
-    return training.fit_to_budget and (training.max_steps is not None or training.max_minutes is not None)
+    return training.fit_to_budget and training.is_bounded
 
 
 def last_second(training: TrainingConfig) -> float:
@@ -92,10 +92,10 @@ def last_second(training: TrainingConfig) -> float:
 
 def validation_interval(training: TrainingConfig, epoch: float) -> int:
     """Updates between validations; an epoch has about `epoch` updates."""
-    return training.validate_every or max(FEWEST_UPDATES, round(training.validate_epochs * epoch))
+    return training.validate_every or max(MIN_INTERVAL, round(training.validate_epochs * epoch))
 
 
 def patience_of(training: TrainingConfig, epoch: float) -> int:
     """Number of validations without a gain after which a run ends."""
     interval = validation_interval(training, epoch)
-    return training.patience or max(FEWEST_VALIDATIONS, math.ceil(training.patience_epochs * epoch / interval))
+    return training.patience or max(MIN_PATIENCE, math.ceil(training.patience_epochs * epoch / interval))

@@ -95,7 +95,7 @@ def update(
     learned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if sums is not None:
         total = sums.finish(total)
-    limit = clip_norm if clip_norm > 0 else math.inf
+    limit = clip_norm or math.inf
     if loss_scale != 1:
         torch._foreach_mul_([parameter.grad for parameter in learned if parameter.grad is not None], 1 / loss_scale)
     norm = nn.utils.clip_grad_norm_(learned, limit)

@@ -22,7 +22,7 @@ from limelight.text.labels import label_numbers
 from limelight.training.optimization.precision import autocast
 from limelight.training.tasks.task import Task, Validation, mean_loss, require_room_for
 
-LOOKED_AT = 16_384
+MIN_VALID_TOKENS = 16_384
 """Minimum number of tokens in a validation batch."""
 
 
@@ -36,7 +36,7 @@ class LanguageModeling(Task):
         self.config, self.block = config, config.batching.block
         self.text, self.validates = prepared.valid, len(prepared.valid.ids) > 1
         self.amount = f"{len(prepared.train.ids):,} tokens of text"
-        self.tokens = max(config.batching.tokens, LOOKED_AT)
+        self.tokens = max(config.batching.tokens, MIN_VALID_TOKENS)
         self.stream = BlockStream(
             prepared.train.ids,
             tokens=config.batching.tokens,

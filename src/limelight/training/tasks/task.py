@@ -27,7 +27,7 @@ from limelight.text.pair import Pair
 from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
 from limelight.training.optimization.precision import autocast
 
-LEAST_BLEU = 1.0
+MIN_BLEU = 1.0
 """BLEU below this is noise: hardly any 4-gram matches."""
 
 
@@ -57,7 +57,7 @@ class Validation:
 
     def is_without_bleu(self, by: str) -> bool:
         """Whether models are compared by BLEU, and this BLEU is still noise."""
-        return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < LEAST_BLEU
+        return by == "bleu" and "chrf" in self.figures and self.figures["bleu"] < MIN_BLEU
 
 
 class Task(ABC):
