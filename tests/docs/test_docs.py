@@ -25,6 +25,7 @@ from limelight.config import DecodingConfig, RunConfig, TransformerConfig
 from limelight.config.models import FAMILIES
 from limelight.models.families import build_model
 from limelight.recipes import RECIPES
+from limelight.storage.layout import CARD, bundled_models
 from limelight.storage.model import save_model
 from limelight.tokens import Tokenizers, train_tokenizer
 from limelight.tokens.text import RESERVED
@@ -384,3 +385,13 @@ def test_every_field_of_a_translation_has_a_row():
 def test_every_field_of_a_generated_text_has_a_row():
     table = read("docs/generating.md").partition("\n## What `--json` says\n")[2].partition("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE) == [field.name for field in fields(Generated)]
+
+
+def test_the_samples_of_the_bundled_model_are_the_first_of_its_card():
+    (card,) = bundled_models().values()
+    tables = re.findall(
+        r"^(\w+):\n\n\| English .*\n.*\n(.*\n.*\n)", (card / CARD).read_text("utf-8"), flags=re.MULTILINE
+    )
+    rows = [f"| {register} {row}" for register, table in tables for row in table.splitlines()]
+    assert len(rows) == 6
+    assert "\n".join(rows) in read("README.md")
