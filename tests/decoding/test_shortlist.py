@@ -181,6 +181,16 @@ def test_those_that_stand_beside_it_change_nothing(seed: int, how: str, budget: 
         assert found == alone
 
 
+def test_a_forced_last_id_does_not_permit_the_padding_of_a_list(seed: int) -> None:
+    settings = SearchSettings(beam_size=3, n_best=3, rules=(("repetition_penalty", 1.2),))
+    request = Request([1], 4, settings, (VOCABULARY - 1,))
+    (found,) = found_by(scored(), [request], lists({1: [7, 3]}))
+    assert len(found) == 3
+    for each in found:
+        assert each.ids[0] == VOCABULARY - 1
+        assert {*each.ids} <= {1, 3, 7, VOCABULARY - 1}
+
+
 def test_an_engine_takes_lists_for_all_or_for_none(seed: int) -> None:
     with pytest.raises(UserError, match="an engine with shortlists takes requests that have one"):
         Engine(scored()).submit(Request([1], 5, shortlist=np.array([0, 1])))

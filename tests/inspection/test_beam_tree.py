@@ -8,6 +8,7 @@ import torch
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings
 from limelight.inspection.beam_tree import beam_tree
+from tests.decoding.fakes import TableModel
 from tests.inspection.fakes import LETTERS, Letters
 from tests.models.helpers import make_model, recurrent, transformer
 
@@ -44,6 +45,16 @@ def test_it_finds_what_the_engine_finds(seed, config, settings, prefix):
     (best,) = [node for node in tree["nodes"] if node.get("best")]
     assert best["log_probability"] == pytest.approx(found[0].log_probability, abs=1e-4)
     assert best["state"] == ("ended" if found[0].finished else best["state"])
+
+
+def test_the_length_limit_is_the_reason_also_where_others_have_finished():
+    """The end is always the most probable token, so that a hypothesis finishes in the first step."""
+    logits = torch.zeros(3, 1009, Letters.size - 1)
+    logits[..., 0] = 0.5
+    request = Request([1, 0], 1, SearchSettings(beam_size=4, n_best=4))
+    found, tree = beam_tree(TableModel(logits), LETTERS.target, request)
+    assert found[0].finished
+    assert {node["reason"] for node in tree["nodes"] if node["state"] == "stopped"} == {"it reached the length limit"}
 
 
 @pytest.mark.parametrize("settings", SETTINGS[1:], ids=["beam", "n-best", "pruned"])

@@ -78,6 +78,12 @@ def test_a_text_in_the_target_language_comes_back_unchanged_and_others_with_a_wa
     assert "source language: es" not in named.warnings
 
 
+@pytest.mark.parametrize("text", ["Ich weiß nicht, wo meine Bücher sind.", "--- *** ---"])
+def test_a_prefix_begins_every_translation(text: str) -> None:
+    translator = Translator(random_model(3, 11), characters(), directions=[Direction("en", "de")])
+    assert translator.translate(text, target_lang="de", prefix="abc").text.startswith("abc")
+
+
 @pytest.mark.parametrize("guards", [True, False])
 def test_nothing_is_examined_without_guards_or_with_a_source_language(guards: bool) -> None:
     translator = Translator(random_model(3, 11), characters(), directions=[Direction("en", "de")])

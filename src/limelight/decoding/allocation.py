@@ -67,10 +67,7 @@ class Allocation:
         if sure and not any(candidate.needs.most < room for candidate in going_on):
             going_on[-1] = sure[0]
         going_on.sort(key=_rank)
-        if going_on:
-            self.needs = [candidate.needs for candidate in going_on] + [self._progress.begin] * (
-                self.width - len(going_on)
-            )
+        self.needs[: len(going_on)] = [candidate.needs for candidate in going_on]
         rows = [(candidate.gained, candidate.parent, candidate.column) for candidate in ending + going_on]
         gained, parents, columns = np.array(rows, dtype=np.float64).reshape(-1, 3).T
         return gained, parents.astype(np.int64), columns.astype(np.int64)

@@ -319,13 +319,13 @@ class Engine:
         for entry in self._plain:
             if entry.request.width == self._plain[0].request.width:
                 tokens += len(entry.request.source) * entry.request.width
-                if taken and tokens > CALL_TOKENS:
+                if tokens > CALL_TOKENS:  # never the first: see `submit`
                     break
                 taken.append(entry)
         if not taken:
             return []
-        chosen = {entry.id for entry in taken}
-        self._plain = deque(entry for entry in self._plain if entry.id not in chosen)
+        for entry in taken:
+            self._plain.remove(entry)
         try:
             searched = self.model.search([_query(entry.request) for entry in taken])
         except Exception as error:

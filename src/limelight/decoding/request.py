@@ -158,9 +158,7 @@ def search_settings(config: DecodingConfig, options: SearchOptions) -> SearchSet
     for name in named if sampling is not None else ():
         if name in OF_THE_BEAM and (name, named[name]) != ("beam_size", 1):
             raise UserError(f"{name}={named[name]} and sampling exclude each other: either search or sample")
-    width = 1 if sampling is not None else filled.beam_size
-    if sampling is None and "beam_size" not in named:
-        width = max(width, n_best)
+    width = 1 if sampling else filled.beam_size if "beam_size" in named else max(filled.beam_size, n_best)
     coverage = filled.coverage_penalty if width > 1 else 0.0
     return SearchSettings(
         **filled.model_dump(exclude={"beam_size", "prune", "guards", "coverage_penalty"}),

@@ -376,7 +376,7 @@ class Search:
             for rule in self.slots[slot].rules:
                 rule(tokens, factors)
         if ids is not None:
-            factors = factors[:, ids.clip(max=self.classes - 1)]  # columns after the end of a list are -inf already
+            factors = np.insert(factors, self.classes, np.inf, axis=1)[:, ids]  # lists are padded with `classes`
         permitted = factors < np.inf
         factors[~permitted] = 1.0
         if (factors != 1.0).any():

@@ -20,10 +20,10 @@ def packed(model: ModelT, linear: MakeLinear) -> ModelT:
     which are small and may use parts of a matrix.
     """
     twin = copy.deepcopy(model, {id(shared): shared for shared in (*model.parameters(), *model.buffers())})
-    _replace(twin, linear)
     if hasattr(twin, "output"):
         final: Any = twin
         final.output, final.output_bias = linear(*model.output_weights()), None
+    _replace(twin, linear)
     return twin.eval()
 
 

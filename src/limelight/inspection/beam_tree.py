@@ -113,7 +113,8 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     hypotheses = list(ranked(model, request, search.results(0)))
     for number in search.active_nodes:
         if search.nodes[number]["state"] == "continued" and number:
-            reason = "it could not win any more" if search.slots[0].finished else "it reached the length limit"
+            at_limit = search.positions[0] == search.limits[0]
+            reason = "it reached the length limit" if at_limit else "it could not win any more"
             search.nodes[number] |= {"state": "stopped", "reason": reason}
     best = hypotheses[0]
     for node, path in zip(search.nodes[1:], search.paths[1:], strict=True):

@@ -19,7 +19,7 @@ import torch
 from limelight.attention.multi_head import MultiHeadAttention
 from limelight.inspection.heads import transformer_of
 from limelight.inspection.page_data import NAMES, layers_of
-from limelight.inspection.probe import Attended, attentions_of, probe
+from limelight.inspection.probe import Attended, attention_of, attentions_of
 from limelight.models.interface import Seq2Seq, eval_mode
 
 Array = npt.NDArray[np.float32]
@@ -42,8 +42,8 @@ def contributions(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequenc
     Ids are without start and end. Raises `UserError` for models other than Transformers with encoder and decoder.
     """
     modules, by_kind = attentions_of(transformer_of(model)), dict[str, Contributions]()
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(model.batch([source_ids], [target_ids]).to(device))
+    with eval_mode(model):
+        seen = attention_of(model, model.batch([source_ids], [target_ids]))
         for kind in NAMES:
             layers = [_of_layer(modules[name], seen.calls[name][0]) for name in layers_of(kind, modules)]
             if layers:

@@ -18,7 +18,7 @@ from limelight.attention.scores import (
 from limelight.batching.batch import Batch
 from limelight.errors import UserError, drawable
 from limelight.inspection.page_data import NAMES, JsonObject, packed
-from limelight.inspection.probe import Attended, attentions_of, heads_first, probe
+from limelight.inspection.probe import Attended, attention_of, attentions_of, heads_first
 from limelight.inspection.words import readable
 from limelight.models.interface import Seq2Seq, eval_mode
 from limelight.tokens import Tokenizer
@@ -100,8 +100,8 @@ def look_up(
     if name not in attentions:
         raise UserError(f"there is no {kind} in layer {layer}; this model has {', '.join(attentions) or 'none'}")
     module = attentions[name].score
-    with eval_mode(model) as device, probe(model, weights=True) as seen:
-        model(model.batch([source_ids], [target_ids]).to(device))
+    with eval_mode(model):
+        seen = attention_of(model, model.batch([source_ids], [target_ids]))
         calls = seen.calls[name]  # of a recurrent decoder one for each position
         queries = torch.cat([heads_first(call.queries) for call in calls], dim=2)
         keys, values = heads_first(calls[-1].keys), heads_first(calls[-1].values)[0]

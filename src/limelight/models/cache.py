@@ -66,8 +66,8 @@ class Past(State):
     ancestors: Int[Tensor, "batch width room"]
     ages: Int[Tensor, " batch"]
     prompts: Int[Tensor, " batch"]
-    most: int = 0
-    longest: int = 0
+    most: int
+    longest: int
 
     @classmethod
     def begin(cls, layers: tuple[Columns, ...], prompts: Int[Tensor, " batch"], width: int, longest: int = 0) -> "Past":

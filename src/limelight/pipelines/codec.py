@@ -89,8 +89,8 @@ class Codec:
             for one another.
         directions: with several of them the tag of the target language is put before each source.
 
-    Raises `UserError` for a precision that is not available, for a shortlist of another vocabulary or with an ensemble,
-    and for fewer than one thread.
+    Raises `UserError` for a precision that is not available, for a shortlist of another vocabulary, and for fewer than
+    one thread; `TypeError` for a shortlist with an ensemble.
     """
 
     def __init__(

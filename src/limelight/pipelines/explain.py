@@ -277,7 +277,7 @@ def explained_page(translator: Translator, question: Question, *, theme: str = "
 def mean_share(layers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """(rows, columns): each row as shares, the mean over the layers; zero where a layer contributes nothing."""
     sums = layers.sum(axis=-1, keepdims=True)
-    return np.divide(layers, sums, out=np.zeros_like(layers), where=sums > 0).mean(axis=0)
+    return (layers / np.where(sums > 0, sums, 1)).mean(axis=0)
 
 
 def _forced(tokenizer: Tokenizer, text: str) -> list[int]:

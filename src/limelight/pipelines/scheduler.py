@@ -74,7 +74,8 @@ def run(
         _work(new_engine(), queue)
         return
     size = queue.fill()
-    queue.engines = count = engines_for(size, device, threads)
+    most = MAX_ENGINES if device is None or device.type == "cpu" else 1
+    queue.engines = count = max(1, min(threads, size // SENTENCES_EACH, most))
     with _OWNER, settings_put_back():
         torch.set_num_threads(threads // count if size > 1 else 1)
         if count == 1:
@@ -124,13 +125,6 @@ def _requests_of(jobs: Iterable[AnyJob]) -> Iterator[tuple[AnyJob, Ask]]:
     for job in jobs:
         while asks := job.take(WINDOW):
             yield from ((job, ask) for ask in asks)
-
-
-def engines_for(requests: int, device: torch.device | None, threads: int) -> int:
-    """The number of engines to use: one for a GPU."""
-    if device is not None and device.type != "cpu":
-        return 1
-    return max(1, min(threads, requests // SENTENCES_EACH, MAX_ENGINES))
 
 
 @contextmanager
@@ -270,7 +264,11 @@ class Scheduler:
         coming, begun = self._tasks[number]
         while True:
             for job in list(begun):
-                self._hand_over(number, job)
+                try:
+                    for ask in job.take(self._room(number)):
+                        self._requests.submit(job, ask, number)
+                except Exception as error:
+                    job.fail(error)
                 if job.done:
                     begun.remove(job)
                     yield Ended(number, job)
@@ -286,10 +284,3 @@ class Scheduler:
         if not begun:
             self.cancel(number)
             yield Ended(number)
-
-    def _hand_over(self, number: int, job: AnyJob) -> None:
-        try:
-            for ask in job.take(self._room(number)):
-                self._requests.submit(job, ask, number)
-        except Exception as error:
-            job.fail(error)

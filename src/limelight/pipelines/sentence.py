@@ -122,7 +122,7 @@ class Sentence:
         if part.request is None:
             return codec.finish(part)
         checked = options.checks(part.direction)
-        if checked and not any(map(str.isalnum, text)):  # marks are not alphanumeric
+        if checked and not any(map(str.isalnum, text + part.prefix)):  # marks are not alphanumeric
             return [replace(codec.finish(part)[0], text=text)]
         is_free = checked and not (part.prefix or options.phrases or ANNOTATION.search(text))
         source_dotted, target_dotted = (normal_code(name) in DOTTED for name in names_of(part.direction))
@@ -140,7 +140,7 @@ class Sentence:
         ]
 
     def _repaired(self, translations: Sequence[Translation]) -> list[Translation]:
-        """The translations with their placeholders repaired; the first that lost none comes first."""
+        """The translations with their placeholders repaired; those that lost none come first."""
         source = self.source
         if not (self.part.marked or source.spans or source.terms):
             return list(translations)
@@ -150,10 +150,7 @@ class Sentence:
             mended = repair(self.codec, source, translation, self.part.direction)
             unused = unused_terms(source.terms, mended.text)
             repaired.append(replace(mended, warnings=warnings, unused=unused))
-        first = next(
-            (translation for translation in repaired if not (translation.moved or translation.failed)), repaired[0]
-        )
-        return [first, *(translation for translation in repaired if translation is not first)]
+        return sorted(repaired, key=lambda translation: bool(translation.moved or translation.failed))
 
 
 def _through(draft: Translation, last: Translation, source: MarkedSentence, legs: Sequence[Direction]) -> Translation:

@@ -5,7 +5,6 @@ A text with tags is the work on each of its units; its result has the tags, too.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 
 from limelight.config import Direction
@@ -92,7 +91,7 @@ class _Work:
         spans = (*kept, *(DEFAULT if options.protectors is None else options.protectors))
         bare = without_spans(text.text, spans) if options.detected or not options.source_lang else ""
         self._direction, self._sure = codec.choose(bare, options.source_lang, options.target_lang, pivot=options.pivot)
-        if options.checks(self._direction) and options.detected:
+        if options.checks(self._direction) and options.detected and not text.prefix:
             self._other = codec.other_language(bare, self._direction)
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
@@ -168,19 +167,19 @@ class _Work:
 
     def join(self, sentences: Sequence[Translations]) -> None:
         """Make the result of the translations of its sentences."""
-        if self._plan is None:
+        if (plan := self._plan) is None:
             return
-        write = partial(self._written, self._plan, sentences)
+
+        def write(texts: Sequence[str]) -> tuple[str, list[str]]:
+            """The text with the translations of those sentences that have one, and the spans that are not whole."""
+            if plan.is_plain and not texts:  # a blank text
+                return "", []
+            coming = iter(texts)
+            return plan.join([next(coming) if translations else None for translations in sentences])
+
         complete = joined(self._text.text, [translations for translations in sentences if translations], write)
         warnings = (f"{SOURCE_LANGUAGE}: {self._other}",) if self._other else ()
         self.result = replace(complete, source_lang_confidence=self._sure, warnings=(*warnings, *complete.warnings))
-
-    def _written(self, plan: Plan, sentences: Sequence[Translations], texts: Sequence[str]) -> tuple[str, list[str]]:
-        """The text with the translations of those sentences that have one, and the spans that are not whole in it."""
-        if plan.is_plain and not texts:  # a blank text
-            return "", []
-        coming = iter(texts)
-        return plan.join([next(coming) if translations else None for translations in sentences])
 
     def beginning(self, sentences: Sequence[Translations]) -> str:
         """The text as far as these sentences. The white space after them depends on what follows."""

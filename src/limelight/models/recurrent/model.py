@@ -149,11 +149,11 @@ class RecurrentDecoder(nn.Module, ABC):
     Args:
         score: None for a decoder without attention, whose context is the encoder's final state (Cho et al. 2014;
             Sutskever et al. 2014).
-        fed_size: width of the features that are fed back.
+        fed_size: width of the features that are fed back; 0 if none are.
     """
 
     def __init__(
-        self, cells: CellStack, bridge: Bridge, *, score: Score | None, readout: nn.Module, fed_size: int = 0
+        self, cells: CellStack, bridge: Bridge, *, score: Score | None, readout: nn.Module, fed_size: int
     ) -> None:
         super().__init__()
         self.cells, self.bridge, self.score, self.readout = cells, bridge, score, readout

@@ -38,11 +38,11 @@ class Sublayer(nn.Module):
 class Reading(NamedTuple):
     """What self-attention has in common in all layers of a pass: positions and mask."""
 
-    rotate: Rotate | None = None
+    rotate: Rotate | None
     """Rotary positions, if the model has them."""
-    positions: Int[Tensor, "batch 1 1"] | None = None
+    positions: Int[Tensor, "batch 1 1"] | None
     """Of queries and keys, for scores that see positions; by default 0, 1, ..."""
-    may_attend: Mask | None = None
+    may_attend: Mask | None
     causal: bool = False
     """No position attends to later ones. Sequences are padded at the end, so this also excludes padding."""
 
@@ -74,8 +74,8 @@ class Layer(nn.Module):
         self,
         inputs: Float[Tensor, "batch length model"],
         reading: Reading,
-        source: SourceView | None = None,
-        past: Any = None,
+        source: SourceView | None,
+        past: Any,
     ) -> Float[Tensor, "batch length model"]:
         """The layer at all positions; or at the next position of each hypothesis, if there is a `past`, which it then
         includes."""
