@@ -41,6 +41,7 @@ def translated(text: str) -> str:
           '<w:proofErr w:type="x"/>', run(" c")],
          "a b c", [run("A B C")]),
         ([run("א "), run("b 1"), run(" א", "<w:rPr><w:rtl/></w:rPr>")], "א b 1 א", [run("א B 1 א")]),
+        ([run("5 "), run("א ב", "<w:rPr><w:rtl/></w:rPr>")], "5 א ב", [run("5 א ב", "<w:rPr><w:rtl/></w:rPr>")]),
         ([run("a "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" b")], "a | b",
          [run("A "), "<w:r><w:drawing><a/></w:drawing></w:r>", run(" B")]),
         ([run("a "), '<w:hyperlink r:id="1">', run("b", B), "</w:hyperlink>", run(" cc")], "a ||b|| cc",

@@ -35,6 +35,7 @@ def test_labels_come_back_from_a_file(labels: list[str], tmp_path: Path) -> None
         (b'["a", "b", "a"]', "a label is listed twice"),
         (b'["a", ""]', "'' is not a valid label, which has 1 to 200 printable"),
         (b'["a", "\\u001b[2J"]', "is not a valid label"),
+        (b'["a", "a\\u200b"]', "is not a valid label"),
         (
             json.dumps(["a", "b" * (MAX_LABEL_LENGTH + 1)]).encode(),
             "is not a valid label",

@@ -64,6 +64,16 @@ def test_two_scripts_may_be_right() -> None:
     assert contradiction(latin, "ru") == "is in Latin script"
 
 
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [("بو گون هاوا چوخ یاخشی دیر", ["azb_Arab", "ug", "sd"]), ("हिन सिन्धु जे कपड़े", ["sd_Deva"]),
+     ("Бүгүн һава яхши", ["ug_Cyrl", "az"])],
+)  # fmt: skip
+def test_scripts_of_a_language_in_several_countries_are_right(text: str, codes: list[str]) -> None:
+    assert [contradiction([text] * 40, code) for code in codes] == [""] * len(codes)
+    assert {foreign_language(text, ["en", code]) for code in codes} == {("", 0.0)}
+
+
 def test_a_script_of_one_language_is_told() -> None:
     for text, code in (("ᎣᏏᏲ ᏙᎯᏧ", "chr"), ("ᖃᓄᐃᑉᐱᑦ", "iu"), ("ߒ ߞߊߞߍ߲ߘߍ߫", "nqo"), ("ދިވެހި", "dv")):
         assert foreign_language(text, ["en", "de"]) == (code, 1.0)

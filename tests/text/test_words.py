@@ -5,7 +5,7 @@ import unicodedata
 
 import pytest
 
-from limelight.text.words import COMBINING, EXTENDING, word_spans, words_of
+from limelight.text.words import COMBINING, EXTENDING, LETTER, word_spans, words_of
 
 
 @pytest.mark.parametrize(
@@ -41,6 +41,12 @@ def test_marks_are_those_of_unicode() -> None:
             assert is_extending(character), hex(ord(character))
         elif is_mark(character):
             assert kind == "Cn" or character in "ำຳ", hex(ord(character))
+
+
+def test_a_letter_is_matched_in_one_way() -> None:
+    """In two ways there would be 2 ** 60 ways to match this word."""
+    assert re.fullmatch(f"(?:{LETTER})+", "น้ำ" * 60)
+    assert not re.fullmatch(f"(?:{LETTER})+", "น้ำ" * 60 + "_")
 
 
 def test_texts_that_are_joined_keep_their_words() -> None:

@@ -74,7 +74,7 @@ def _paragraph(text: str, element: Element) -> Iterator[Unit]:
     for run in runs:
         sizes[run.visible_format] += len(run.text)
     usual = sizes.most_common(1)[0][0]
-    base = next(run.format for run in runs if run.visible_format == usual)
+    base = max(runs, key=lambda run: (run.visible_format == usual, len(run.text))).format
     parts, formats = _with_formats(pieces, usual)
 
     def write(new: str) -> Iterator[Splice]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from limelight.errors import UserError, drawable, shown
+from limelight.errors import JOINERS, UserError, drawable, shown
 from limelight.text.pair import Pair
 from limelight.untrusted import read_plain
 
@@ -45,7 +45,7 @@ def labels_fault(labels: Sequence[str]) -> str:
 
 def label_fault(label: str) -> str:
     """Why this is not a valid label; empty if it is. Labels are written to terminals and tables."""
-    if label == label.strip() and 0 < len(label) <= MAX_LABEL_LENGTH and label == drawable(label):
+    if label == label.strip(JOINERS + " ") and 0 < len(label) <= MAX_LABEL_LENGTH and label == drawable(label):
         return ""
     rule = f"1 to {MAX_LABEL_LENGTH} printable characters without white space at the ends"
     return f"{shown(repr(label), 40)} is not a valid label, which has {rule}"
