@@ -40,8 +40,8 @@ def test_weights_are_those_of_the_equations(kind: type[LocalMonotonic], seed: in
     lengths, asked = (6, 3), torch.randn(2, 8, SIZE, dtype=torch.float64)
     keys = torch.randn(2, 6, SIZE + 1, dtype=torch.float64)
     valid = torch.arange(6) < torch.tensor(lengths)[:, None]
-    placed = score.place(score.prepare(keys), valid.cumsum(1) - 1)
-    queries = score.place(asked)
+    placed = score.with_positions(score.prepare(keys), valid.cumsum(1) - 1)
+    queries = score.with_positions(asked)
     _, weights = attend(
         queries, placed, keys, score=score.compare, factors=score.factors(queries, placed),
         may_attend=valid[:, None], want_weights=True,

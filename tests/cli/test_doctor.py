@@ -95,7 +95,7 @@ def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, mon
     numba = pytest.importorskip("numba")
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     ran: list[int] = []
-    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", lambda: ran.append(1))
+    monkeypatch.setattr("limelight.decoding.every_loop.compile_every_loop", lambda: ran.append(1))
     said = [limelight("doctor", "--compile").out for _ in range(2)]
     assert [each.split(":")[0] for each in said] == ["compiled", "compiled before"]
     assert ran == [1]

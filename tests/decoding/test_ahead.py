@@ -118,7 +118,7 @@ def count() -> None:
 
 
 def test_two_at_once_compile_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", count)
+    monkeypatch.setattr("limelight.decoding.every_loop.compile_every_loop", count)
     COUNTED.clear()
     both, done = Barrier(2), []
 
@@ -138,7 +138,7 @@ def test_what_was_interrupted_is_not_marked(monkeypatch: pytest.MonkeyPatch, tmp
     def fail() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("limelight.decoding.every_loop.run_every_loop", fail)
+    monkeypatch.setattr("limelight.decoding.every_loop.compile_every_loop", fail)
     with pytest.raises(KeyboardInterrupt):
         ahead._compile(tmp_path / "mark")
     assert not (tmp_path / "mark").exists()

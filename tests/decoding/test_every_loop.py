@@ -14,7 +14,7 @@ pytest.importorskip("numba")
 SCRIPT = """
 import importlib, pkgutil, torch
 import limelight
-from limelight.decoding.every_loop import run_every_loop
+from limelight.decoding.every_loop import compile_every_loop
 from limelight.inference import cpu
 from limelight.models.transformer.build import build_transformer
 from limelight.serving.worker import warm_up
@@ -27,7 +27,7 @@ def signatures():
     }
 
 torch.set_num_threads(1)
-run_every_loop()
+compile_every_loop()
 before = signatures()
 for precision in (None, "fp32"):
     translator = limelight.load(precision=precision)
@@ -48,7 +48,7 @@ def test_loops_are_compiled_in_fp32_where_a_cpu_has_no_int8(
     monkeypatch.setattr("limelight.inference.prepare.int8_kind", lambda: kind)
     monkeypatch.setattr(every_loop, "prepare", lambda model, given: found.append(given) or model)
     monkeypatch.setattr(every_loop, "ShortOutput", lambda model, table, _: ShortOutput(model, table, "fp32"))
-    every_loop.run_every_loop()
+    every_loop.compile_every_loop()
     assert found == [precision]
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.decoding.top import in_full, normalized, top_logits_with_ties
+from limelight.decoding.top import at_least_fp32, log_softmax_, top_logits_with_ties
 
 
 def by_sorting(logits: Tensor, count: int) -> list[list[int]]:
@@ -33,9 +33,9 @@ def test_a_row_without_numbers_does_not_break_the_others() -> None:
     [(torch.bfloat16, torch.float32), (torch.float32, torch.float32), (torch.float64, torch.float64)],
 )
 def test_sums_are_taken_in_fp32_or_better(seed: int, given: torch.dtype, full: torch.dtype) -> None:
-    assert in_full(torch.zeros(2, 3, dtype=given)).dtype == full
+    assert at_least_fp32(torch.zeros(2, 3, dtype=given)).dtype == full
     logits = (9 * torch.randn(2, 3, 2053)).to(given)
     expected = logits.double().log_softmax(dim=-1)
-    found = normalized(logits.clone())
+    found = log_softmax_(logits.clone())
     assert found.dtype == full
     torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-5)

@@ -340,6 +340,22 @@ def test_the_tree_in_the_architecture_has_each_package():
     assert all((ROOT / path).is_dir() for path in drawn)
 
 
+def undefined(table: str) -> list[str]:
+    """Names of a table (`file.py`: `name`, `Class.name`) that are not defined in their file."""
+    return [
+        f"{file}: {name}"
+        for file, names in re.findall(r"`([\w/]+\.py)`: (`[\w.]+`(?:, `[\w.]+`)*)", table)
+        for name in re.findall(r"\w+", names)
+        if not re.search(rf"(def|class) {name}\b|^{name}\b.*=", read(f"src/limelight/{file}"), re.MULTILINE)
+    ]
+
+
+def test_things_are_where_the_table_says():
+    text = read("CONTRIBUTING.md")
+    assert undefined(text) == []
+    assert undefined(text.replace("`Past.reorder`", "`Past.reordered`")) == ["models/cache.py: reordered"]
+
+
 # ---- settings, recipes, formats
 
 

@@ -38,7 +38,7 @@ def test_weights_are_those_of_the_formula(name: str, first: int, seed: int) -> N
     asked, keys, values = (torch.randn(BATCH, HEADS, length, SIZE, dtype=torch.float64) for length in (4, 6, 6))
     query_positions, key_positions = torch.arange(first + 1, first + 5), torch.arange(first, first + 6)
     context, weights = attend(
-        score.place(asked, query_positions), score.place(score.prepare(keys), key_positions), values,
+        score.with_positions(asked, query_positions), score.with_positions(score.prepare(keys), key_positions), values,
         score=score.compare, want_weights=True,
     )  # fmt: skip
     assert weights is not None
@@ -60,7 +60,7 @@ def test_positions_are_exact_in_every_precision(dtype: torch.dtype) -> None:
     score = build_score("alibi", 2, 2, 2)
     assert isinstance(score, PositionalScore)
     positions = torch.tensor([[0, 255, 256, 257, 4097, 65_535]])
-    vectors, found = score.split(score.place(torch.ones(1, 3, 6, 2, dtype=dtype), positions))
+    vectors, found = score.split(score.with_positions(torch.ones(1, 3, 6, 2, dtype=dtype), positions))
     assert torch.equal(vectors, torch.ones(1, 3, 6, 2, dtype=dtype))
     assert torch.equal(found, positions.expand(1, 3, 6))
 

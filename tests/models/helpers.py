@@ -12,7 +12,7 @@ import examples.scores  # registers alibi and relative
 from limelight.attention.local import LocalMonotonic
 from limelight.batching.batch import Batch, pad_rows
 from limelight.config import DecoderOnlyConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from limelight.inspection.probe import Seen, probe
+from limelight.inspection.probe import Recording, probe
 from limelight.models.families import build_model
 from limelight.models.interface import Seq2Seq
 from limelight.tokens import Tokenizers
@@ -171,13 +171,13 @@ def random_batch(
     )
 
 
-def attention_of(model: Seq2Seq, batch: Batch) -> Seen:
+def attention_of(model: Seq2Seq, batch: Batch) -> Recording:
     """What a probe sees of a forward pass."""
     with probe(model, weights=True) as seen:
         model(batch)
     return seen
 
 
-def heads_kept(model: Seq2Seq, keep: Mapping[str, Tensor]) -> AbstractContextManager[Seen]:
+def heads_kept(model: Seq2Seq, keep: Mapping[str, Tensor]) -> AbstractContextManager[Recording]:
     """A context in which heads are scaled."""
     return probe(model, keep)

@@ -6,7 +6,7 @@ import pytest
 
 import limelight
 from limelight.pipelines.translator import Translator
-from limelight.text.kept_signs import find_unheld
+from limelight.text.kept_signs import find_unknown
 from limelight.tokens import Tokenizers
 from limelight.tokens.characters import train_characters
 
@@ -54,9 +54,9 @@ def test_each_sign_is_in_the_translation_once(translator: limelight.Translator) 
     ],
 )
 def test_a_word_of_the_source_needs_no_token_of_the_target(translator: Translator, text: str) -> None:
-    unheld = partial(find_unheld, is_held=reading(translator, text, "a").is_held, languages=("xx", "yy"))
-    assert list(unheld(text)) == []
-    assert {found.begin for found in unheld(f"☂ {text}")} == {0}, "a symbol needs both"
+    unknown = partial(find_unknown, in_vocabulary=reading(translator, text, "a").in_vocabulary, languages=("xx", "yy"))
+    assert list(unknown(text)) == []
+    assert {found.begin for found in unknown(f"☂ {text}")} == {0}, "a symbol needs both"
 
 
 def test_what_is_not_kept_is_said(translator: limelight.Translator) -> None:

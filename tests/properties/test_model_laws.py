@@ -15,7 +15,7 @@ from limelight.attention.local import LocalPredictive
 from limelight.batching.batch import Batch
 from limelight.config import DecoderOnlyConfig, TransformerConfig
 from limelight.inspection.attention_map import NAMES
-from limelight.inspection.probe import Seen, probe
+from limelight.inspection.probe import Recording, probe
 from limelight.models.interface import Seq2Seq
 from limelight.models.transformer.halves import DecoderOnly
 from tests.models.helpers import batch_of, every_model, exact_model, make_model, random_batch, random_rows
@@ -137,7 +137,7 @@ def test_weights_have_a_tensor_per_attention(name: str, seed: int) -> None:
         assert shapes == {"cross": [(3, 1, 5, 7)]}
 
 
-def weighted(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Seen]:
+def weighted(model: Seq2Seq, batch: Batch) -> tuple[Tensor, Recording]:
     """Features and weights."""
     with probe(model, weights=True) as seen:
         return model(batch), seen

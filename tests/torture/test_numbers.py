@@ -14,7 +14,7 @@ from limelight.models.interface import Seq2Seq
 from limelight.training import loop
 from limelight.training.checkpoints.checkpoint import find_damage
 from limelight.training.optimization import update as updating
-from limelight.training.optimization.update import Unread
+from limelight.training.optimization.update import PendingUpdate
 from tests.torture.conftest import Measured
 from tests.training.helpers import MODELS, checkpoints_of, go, log_of, tiny_run
 
@@ -30,7 +30,7 @@ class Injection:
         self.faults, self.done, self.changed, self.not_finite = faults, 0, 0, 0
         self._update = updating.update
 
-    def update(self, model: Seq2Seq, batches: Any, optimizer: torch.optim.Optimizer, **options: Any) -> Unread:
+    def update(self, model: Seq2Seq, batches: Any, optimizer: torch.optim.Optimizer, **options: Any) -> PendingUpdate:
         self.done += 1
         where, value = FAULTS.get(self.faults.get(self.done, ""), ("", 0.0))
         loss = options["loss"]

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from limelight.batching.batch import Batch
 from limelight.models.interface import Model
-from limelight.training.optimization.loss import Learner, batch_loss
+from limelight.training.optimization.loss import LossModel, batch_loss
 from limelight.training.optimization.update import Compiled, sample_batch
 from limelight.training.shares import seed_draws
 from tests.models.helpers import make_model, random_batch, transformer
 
 
-def results(learner: Learner, model: Model, batch: Batch) -> list[Tensor]:
+def results(learner: LossModel, model: Model, batch: Batch) -> list[Tensor]:
     """The loss and all gradients, with the same dropout every time."""
     model.zero_grad(set_to_none=True)
     seed_draws(torch.device("cpu"), seed=1, step=2, batch=3)

@@ -50,7 +50,7 @@ class LocalPredictive(LocalMonotonic):
         return (last + 1).float() * self.position(torch.tanh(self.position_proj(queries))).sigmoid()
 
     def factors(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        content, at = self.split(queries)
-        places = self.split(prepared)[1].unsqueeze(-2)
-        centers = self.centers(content, at.unsqueeze(-1), places.amax(dim=-1, keepdim=True))
-        return torch.exp(-2 * ((places - centers) / self.window) ** 2).to(queries.dtype)  # sigma = D / 2
+        content, query_positions = self.split(queries)
+        key_positions = self.split(prepared)[1].unsqueeze(-2)
+        centers = self.centers(content, query_positions.unsqueeze(-1), key_positions.amax(dim=-1, keepdim=True))
+        return torch.exp(-2 * ((key_positions - centers) / self.window) ** 2).to(queries.dtype)  # sigma = D / 2

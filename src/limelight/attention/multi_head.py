@@ -69,7 +69,7 @@ class MultiHeadAttention(nn.Module):
         A `PositionalScore` sees `positions`, by default 0, 1, ...; for others `query_size` is `head_size`.
         """
         queries = self._split(self.query_proj(inputs), self.heads)
-        return self.score.place(queries if rotate is None else rotate(queries), positions)
+        return self.score.with_positions(queries if rotate is None else rotate(queries), positions)
 
     def project_memory(
         self,
@@ -80,7 +80,7 @@ class MultiHeadAttention(nn.Module):
         """Keys and values. Keys include the part of the score that depends only on them."""
         keys = self._split(self.key_proj(memory), self.kv_heads)
         keys = self.score.prepare(keys if rotate is None else rotate(keys))
-        return self.score.place(keys, positions), self._split(self.value_proj(memory), self.kv_heads)
+        return self.score.with_positions(keys, positions), self._split(self.value_proj(memory), self.kv_heads)
 
     def forward(
         self,

@@ -2,8 +2,10 @@
 
 A score maps `(queries, keys)` to `(..., query, key)`. Scores with weights are split in two: `prepare(keys)` is the part
 that does not depend on the query, computed once per source sentence; `compare(queries, prepared)` is the rest, computed
-at every step. A new mechanism is a subclass of `Score` of at most 20 lines with `@register_score("name")`; recurrent
-models and multi-head attention can both use it. A `PositionalScore` also sees the positions of queries and keys.
+at every step. A new mechanism is a subclass of `Score` of at most 20 lines with `@register_score("name")`; the names of
+those below are in `config/models.py` (`SCORES`), which does not import torch. `MultiHeadAttention` and
+`RecurrentDecoder` call them, so both families can use each. A `PositionalScore` also sees the positions of queries and
+keys.
 
 | score         | formula                         | source                                                        |
 |---------------|---------------------------------|---------------------------------------------------------------|
@@ -73,7 +75,7 @@ class Score(nn.Module, ABC):
         """Factors of the weights, after the softmax; None for no factors."""
         return None
 
-    def place(self, vectors: Tensor, positions: Int[Tensor, "..."] | None = None) -> Tensor:
+    def with_positions(self, vectors: Tensor, positions: Int[Tensor, "..."] | None = None) -> Tensor:
         """Queries or prepared keys with what the score needs of their positions, by default 0, 1, ..."""
         return vectors
 
@@ -81,11 +83,11 @@ class Score(nn.Module, ABC):
         self, queries: Float[Tensor, "... query query_size"], keys: Float[Tensor, "... key key_size"]
     ) -> Float[Tensor, "... query key"]:
         """The score of every query with every key."""
-        return self.compare(self.place(queries), self.place(self.prepare(keys)))
+        return self.compare(self.with_positions(queries), self.with_positions(self.prepare(keys)))
 
 
-DIGIT = 256
-"""Base of the two digits of a position: bf16 has integers up to 256 only."""
+BASE = 256
+"""A position is stored as two digits in this base: bf16 has integers up to 256 only."""
 
 
 class PositionalScore(Score):
@@ -106,25 +108,25 @@ class PositionalScore(Score):
         """Scores from queries and the result of `prepare`, with their positions, whose difference broadcasts to
         (..., query, key)."""
 
-    def place(
+    def with_positions(
         self, vectors: Float[Tensor, "... length size"], positions: Int[Tensor, "... #length"] | None = None
     ) -> Float[Tensor, "... length placed"]:
         """Append the positions to vectors; by default 0, 1, ..."""
         if positions is None:
             positions = torch.arange(vectors.shape[-2], device=vectors.device)
-        digits = torch.stack([positions // DIGIT, positions % DIGIT], dim=-1).to(vectors.dtype)
+        digits = torch.stack([positions // BASE, positions % BASE], dim=-1).to(vectors.dtype)
         return torch.cat([vectors, digits.expand(*vectors.shape[:-1], 2)], dim=-1)
 
     @staticmethod
     def split(placed: Float[Tensor, "... length placed"]) -> tuple[Tensor, Int[Tensor, "... length"]]:
-        """Vectors and positions, the inverse of `place`."""
+        """Vectors and positions, the inverse of `with_positions`."""
         high, low = placed[..., -2:].long().unbind(dim=-1)
-        return placed[..., :-2], high * DIGIT + low
+        return placed[..., :-2], high * BASE + low
 
     def compare(self, queries: Tensor, prepared: Tensor) -> Tensor:
-        content, at = self.split(queries)
-        keys, places = self.split(prepared)
-        return self.compare_at(content, keys, at.unsqueeze(-1), places.unsqueeze(-2))
+        content, query_positions = self.split(queries)
+        keys, key_positions = self.split(prepared)
+        return self.compare_at(content, keys, query_positions.unsqueeze(-1), key_positions.unsqueeze(-2))
 
 
 class Dot(Score):

@@ -100,8 +100,8 @@ def _compile(mark: Path) -> bool:
     with locked(mark.parent):
         if mark.exists():
             return False
-        from limelight.decoding.every_loop import run_every_loop
+        from limelight.decoding.every_loop import compile_every_loop
 
-        run_every_loop()
+        compile_every_loop()
         mark.touch()
         return True

@@ -19,7 +19,7 @@ from limelight.decoding.host import NotANumberError
 from limelight.decoding.request import Hypothesis, Request, check_request, length_penalty
 from limelight.decoding.search import Search, gains
 from limelight.decoding.shortlist import Output, ShortOutput
-from limelight.decoding.top import normalized
+from limelight.decoding.top import log_softmax_
 from limelight.errors import UserError
 from limelight.models.interface import Path, Query, Seq2Seq, State, device_of, longest_sequence
 from limelight.models.transformer.halves import DecoderOnly
@@ -159,7 +159,7 @@ def take_step(
     slots that failed."""
     active = search.active()
     features, state = model.step_some(torch.from_numpy(search.ids).to(device), state, active)
-    log_probabilities = normalized(output.logits(features, active))
+    log_probabilities = log_softmax_(output.logits(features, active))
     search.restrict(log_probabilities, active, output.ids)
     parents, decided = search.advance(log_probabilities, active, output.ids)
     if search.width > 1:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from limelight.batching.batch import Batch
-from limelight.decoding.top import in_full
+from limelight.decoding.top import at_least_fp32
 from limelight.inference.prepare import prepare
 from limelight.models.interface import Seq2Seq, State
 from limelight.shapes import Bool, Float, Int
@@ -69,7 +69,7 @@ class Ensemble(Seq2Seq[tuple[object, ...], EnsembleState]):
     def project(self, features: Float[Tensor, "... features"]) -> Float[Tensor, "... vocab"]:
         """log mean_m softmax(logits_m), computed in log space so that small probabilities stay precise."""
         parts = zip(self.members, features.split(self.widths, dim=-1), strict=True)
-        logarithms = torch.stack([in_full(member.project(part)).log_softmax(dim=-1) for member, part in parts])
+        logarithms = torch.stack([at_least_fp32(member.project(part)).log_softmax(dim=-1) for member, part in parts])
         return logarithms.logsumexp(dim=0) - math.log(len(self.members))
 
 

@@ -18,7 +18,7 @@ from limelight.storage.tables import Shortlist
 VOCABULARY = 40
 
 
-def run_every_loop() -> None:
+def compile_every_loop() -> None:
     """Decode in int8, or in fp32 where a CPU has no int8, with a short list and without: greedy search and beams, in
     one call and in steps."""
     settings = {"d_model": 16, "heads": 2, "d_ff": 16, "encoder_layers": 1, "decoder_layers": 1}

@@ -190,13 +190,13 @@ class Search:
         goes_on = ~at_limit
         self._go_on(slots[goes_on], chosen[goes_on], tokens[goes_on], scores[goes_on])
 
-        most = (self.log_probabilities[:, 0] - self.forced_sum) / self.at_limit
-        gains_nothing = ((most <= self.worst) | (self.endings >= self.enough)) & (self.worst > -np.inf)
+        bound = (self.log_probabilities[:, 0] - self.forced_sum) / self.at_limit
+        gains_nothing = ((bound <= self.worst) | (self.endings >= self.enough)) & (self.worst > -np.inf)
         decided = slots[at_limit | gains_nothing[slots]]  # (5)
         self.open[decided] = False
-        moved = np.zeros_like(self.ids)
-        moved[slots] = chosen
-        return moved, decided
+        parents_of_all = np.zeros_like(self.ids)
+        parents_of_all[slots] = chosen
+        return parents_of_all, decided
 
     def _continuations(self, log_probabilities: Tensor, active: Active, ids: Integers | None) -> Continuations:
         """(2) The continuations of each request. Waits for the device once; again only for ties, phrases and samples.
@@ -231,13 +231,14 @@ class Search:
         batch, per_row = len(self.open), gained.shape[1]
         hypotheses = np.arange(len(rows)) - active.firsts[rows]
         before = self.log_probabilities[rows, hypotheses].astype(gained.dtype)
+        # (slots, width, per_row) of each continuation: log-probability of all tokens, of the last one, its column
         size = batch, self.width, per_row
-        sums, singly, tokens = np.full(size, -np.inf, gained.dtype), np.full(size, -np.inf), np.zeros(size, np.int64)
+        sums, single, tokens = np.full(size, -np.inf, gained.dtype), np.full(size, -np.inf), np.zeros(size, np.int64)
         sums[rows, hypotheses] = np.nan_to_num(gained + before[:, None], nan=np.inf, neginf=-np.inf)  # NaN is first
-        singly[rows, hypotheses], tokens[rows, hypotheses] = gained, columns
+        single[rows, hypotheses], tokens[rows, hypotheses] = gained, columns
         best = np.argsort(-sums.reshape(batch, -1), axis=1, kind="stable")[:, : 2 * self.width]
         there = slice(best.shape[1])
-        result[0][:, there], result[1][:, there] = _chosen(singly.reshape(batch, -1), best), best // per_row
+        result[0][:, there], result[1][:, there] = _chosen(single.reshape(batch, -1), best), best // per_row
         result[2][:, there] = _chosen(tokens.reshape(batch, -1), best)
 
     def _best_of_rows(self, log_probabilities: Tensor, per_row: int) -> tuple[npt.NDArray[Any], Integers]:

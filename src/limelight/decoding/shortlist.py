@@ -31,16 +31,16 @@ class Output(NamedTuple):
     ids."""
     columns: Int[Tensor, "slots columns"] | None = None
     """The index of each id in the projection."""
-    beyond: Bool[Tensor, "slots columns"] | None = None
+    is_padding: Bool[Tensor, "slots columns"] | None = None
     """True for padding."""
 
     def logits(self, features: Float[Tensor, "rows features"], active: Active) -> Float[Tensor, "rows columns"]:
         """Logits of the active hypotheses, for all ids or for the list of each hypothesis' request."""
         logits = self.project(features)
-        if self.columns is None or self.beyond is None:
+        if self.columns is None or self.is_padding is None:
             return logits
         rows = torch.from_numpy(active.sentences).to(logits.device)
-        return logits.gather(1, self.columns[rows]).masked_fill_(self.beyond[rows], -torch.inf)
+        return logits.gather(1, self.columns[rows]).masked_fill_(self.is_padding[rows], -torch.inf)
 
 
 class ShortOutput:
@@ -70,6 +70,6 @@ class ShortOutput:
         listed = np.zeros(self.classes + 1, dtype=np.bool_)
         listed[ids] = True
         some = np.flatnonzero(listed[:-1])
-        columns, beyond = (np.cumsum(listed) - 1)[ids].clip(max=len(some) - 1), ids == self.classes
-        chosen, at, padding = (torch.from_numpy(part).to(self.device) for part in (some, columns, beyond))
+        columns, is_padding = (np.cumsum(listed) - 1)[ids].clip(max=len(some) - 1), ids == self.classes
+        chosen, at, padding = (torch.from_numpy(part).to(self.device) for part in (some, columns, is_padding))
         return Output(self.linear.some(chosen), ids, at, padding)

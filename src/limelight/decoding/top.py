@@ -18,17 +18,17 @@ class Top(NamedTuple):
     ids: Int[Tensor, "*rows rank"]
 
 
-def in_full(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
+def at_least_fp32(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
     """At least fp32: sums over a vocabulary and over a sentence lose digits in bf16."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
-def normalized(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
+def log_softmax_(logits: Float[Tensor, "*rows vocab"]) -> Float[Tensor, "*rows vocab"]:
     """Log-softmax in at least fp32. The logits must not be used afterwards: on a CPU the result overwrites them.
 
     Writing a second tensor of batch times vocabulary would take a third longer.
     """
-    full = in_full(logits)
+    full = at_least_fp32(logits)
     return torch.log_softmax(full, dim=-1, out=full if full.device.type == "cpu" else None)
 
 

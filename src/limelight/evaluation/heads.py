@@ -72,7 +72,7 @@ def study_heads(
     rows = _choose(translator, pairs, sentences)
     corpus = batches_of(model, [row.source for row in rows], [row.target for row in rows])
     begin = int(
-        translator.forces_languages and bool(translator.directions)
+        translator.has_language_tokens and bool(translator.directions)
     )  # after the token of the language, which is forced
     tokens = np.array([len(row.target) + 1.0 - begin for row in rows])
     values = _values_of_roles(model, rows, corpus)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from limelight.batching.batch import Batch, cut_batches
-from limelight.decoding.top import PROJECTED, in_full
+from limelight.decoding.top import PROJECTED, at_least_fp32
 from limelight.models.interface import Seq2Seq, device_of, eval_mode
 
 BATCH_TOKENS = 1500
@@ -46,7 +46,7 @@ def token_log_probabilities(model: Seq2Seq, batch: Batch) -> Tensor:
     features, ids = (part[batch.target_valid].split(PROJECTED) for part in (model(batch), batch.target_out))
     chosen = []
     for some, wanted in zip(features, ids, strict=True):
-        scores = in_full(model.project(some)).log_softmax(dim=-1)
+        scores = at_least_fp32(model.project(some)).log_softmax(dim=-1)
         chosen.append(scores.gather(-1, wanted[:, None])[:, 0])
     return torch.cat(chosen)
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from limelight.decoding.engine import search_from
 from limelight.decoding.request import Hypothesis, Request
 from limelight.decoding.search import Search
-from limelight.decoding.top import PROJECTED, in_full
+from limelight.decoding.top import PROJECTED, at_least_fp32
 from limelight.inspection.heads import transformer_of
 from limelight.inspection.probe import probe
 from limelight.models.interface import Seq2Seq, eval_mode
@@ -71,7 +71,7 @@ def decoder_lens(model: Seq2Seq, source_ids: Sequence[int], target_ids: Sequence
         wanted = torch.tensor([*target_ids, model.end_id], device=device).repeat(len(decoded))
         for states, tokens in zip(decoded.flatten(0, 1).split(PROJECTED), wanted.split(PROJECTED), strict=True):
             logits = model.project(transformer_of(model).decoder.leave(states[None])[0])  # (positions, vocab)
-            probabilities = in_full(logits).softmax(dim=-1)
+            probabilities = at_least_fp32(logits).softmax(dim=-1)
             top, best = probabilities.max(dim=-1)
             chosen = probabilities.gather(-1, tokens[:, None])[:, 0]
             rows += [

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from limelight.batching.batch import Batch
 from limelight.errors import UserError
 from limelight.inspection.page_data import JsonObject, packed
-from limelight.inspection.probe import Seen, heads_first, probe
+from limelight.inspection.probe import Recording, heads_first, probe
 from limelight.models.interface import Model, eval_mode
 from limelight.models.recurrent.model import Recurrent
 from limelight.models.transformer.layers import Sublayer
@@ -113,7 +113,7 @@ def inside(model: Model, batch: Batch, side: str, layer: int, position: int) -> 
     return document
 
 
-def _flow(model: Model, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
+def _flow(model: Model, batch: Batch) -> tuple[dict[str, list[Stage]], Recording]:
     """The stages of each stack, and what the probe has recorded."""
     if isinstance(model, Recurrent):
         return _recurrent(model, batch)
@@ -162,7 +162,7 @@ def _stages(
         yield Stage("norm", -1, (recorded[0][1][0],))
 
 
-def _recurrent(model: Recurrent, batch: Batch) -> tuple[dict[str, list[Stage]], Seen]:
+def _recurrent(model: Recurrent, batch: Batch) -> tuple[dict[str, list[Stage]], Recording]:
     """A recurrent model, one target position at a time."""
     modules, steps = {"source": model.encoder.embedding, "read": model.embedding}, []
     with eval_mode(model) as device, probe(model, weights=True, modules=modules) as seen:

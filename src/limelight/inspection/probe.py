@@ -53,7 +53,7 @@ Factors = Mapping[str, Float[Tensor, " heads"]]
 
 
 @dataclass(slots=True)
-class Seen:
+class Recording:
     """What a probe has recorded; of several passes, the last states and all calls of attentions."""
 
     calls: dict[str, list[Attended]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def probe(
     states: bool = False,
     change: Mapping[str, Change] | None = None,
     modules: Mapping[str, nn.Module] | None = None,
-) -> Iterator[Seen]:
+) -> Iterator[Recording]:
     """Record and change the passes of a model in this context and this thread.
 
     Args:
@@ -114,7 +114,7 @@ def probe(
     def here(hook: Callable[..., Any]) -> Callable[..., Any]:
         return lambda *given: hook(*given) if get_ident() == thread else None
 
-    seen = Seen()
+    seen = Recording()
     with ExitStack() as hooks:
         for name, owner in attentions.items():
             if name in factors:
@@ -135,7 +135,7 @@ def probe(
         yield seen
 
 
-def attention_of(model: Model, batch: Batch) -> Seen:
+def attention_of(model: Model, batch: Batch) -> Recording:
     """What a probe records of the attention in a pass in evaluation mode."""
     with eval_mode(model) as device, probe(model, weights=True) as seen:
         model(batch.to(device))

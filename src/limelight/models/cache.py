@@ -55,42 +55,48 @@ class Columns:
 class Past(State):
     """Keys and values of each decoder layer, and whose they are.
 
+    Hypothesis w of sentence b writes the keys and values of its position t after the prompt to column
+    `prompts[b] + t * width + w`. It reads the columns of the prompt, and for each of its positions t the column
+    `prompts[b] + t * width + ancestors[b, w, t]`.
+
     Attributes:
         ancestors: index of each hypothesis' ancestor at each position after the prompt.
         ages: number of positions after the prompt that have been read.
         prompts: number of positions of each prompt.
-        most, longest: upper bounds of `ages` and `prompts`, known without waiting for the device.
+        max_age, max_prompt: upper bounds of `ages` and `prompts`, known without waiting for the device.
     """
 
     layers: tuple[Columns, ...]
     ancestors: Int[Tensor, "batch width room"]
     ages: Int[Tensor, " batch"]
     prompts: Int[Tensor, " batch"]
-    most: int
-    longest: int
+    max_age: int
+    max_prompt: int
 
     @classmethod
-    def begin(cls, layers: tuple[Columns, ...], prompts: Int[Tensor, " batch"], width: int, longest: int = 0) -> "Past":
+    def begin(
+        cls, layers: tuple[Columns, ...], prompts: Int[Tensor, " batch"], width: int, max_prompt: int = 0
+    ) -> "Past":
         """The past before the first position after the prompts."""
         ancestors = prompts.new_zeros(len(prompts), width, FIRST_ROOM)
-        return cls(layers, ancestors, torch.zeros_like(prompts), prompts, 0, longest)
+        return cls(layers, ancestors, torch.zeros_like(prompts), prompts, 0, max_prompt)
 
     def extended(self) -> tuple["Past", Bool[Tensor, "batch width columns"]]:
         """The past with one more position, which the layers write next, and the mask of each hypothesis' columns."""
-        batch, width, room = self.ancestors.shape
-        if self.most == room:
+        (batch, width, room), device = self.ancestors.shape, self.ages.device
+        if self.max_age == room:
             self.ancestors, room = functional.pad(self.ancestors, (0, room)), 2 * room
-        hypotheses, length = torch.arange(width, device=self.ages.device), self.most + 1
-        positions = torch.arange(length, device=self.ages.device)
-        self.ancestors[torch.arange(batch, device=self.ages.device), :, self.ages] = hypotheses
+        hypotheses, length = torch.arange(width, device=device), self.max_age + 1
+        positions = torch.arange(length, device=device)
+        self.ancestors[torch.arange(batch, device=device), :, self.ages] = hypotheses
         for layer in self.layers:
             layer.next = (self.prompts + self.ages * width)[:, None] + hypotheses
-            layer.room, layer.length = self.longest + room * width, self.longest + length * width
+            layer.room, layer.length = self.max_prompt + room * width, self.max_prompt + length * width
         columns = self.prompts[:, None, None] + positions * width + self.ancestors[:, :, :length]
         is_read = (positions <= self.ages[:, None, None]).expand_as(columns)
-        may_attend = torch.arange(self.longest + length * width, device=self.ages.device) < self.prompts[:, None, None]
+        may_attend = torch.arange(self.max_prompt + length * width, device=device) < self.prompts[:, None, None]
         may_attend = may_attend.expand(-1, width, -1).scatter(2, columns, is_read)
-        return replace(self, ages=self.ages + 1, most=length), may_attend
+        return replace(self, ages=self.ages + 1, max_age=length), may_attend
 
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "Past":
         """Hypothesis j of sentence i continues `parents[i, j]`. Only the table is moved."""
@@ -99,10 +105,10 @@ class Past(State):
     def keep(self, rows: Int[Tensor, " rows"]) -> "Past":
         """A copy of these sentences."""
         ages, prompts = self.ages[rows], self.prompts[rows]
-        most, longest = int(ages.max()), int(prompts.max())
-        used = longest + most * self.ancestors.shape[1]
+        max_age, max_prompt = int(ages.max()), int(prompts.max())
+        used = max_prompt + max_age * self.ancestors.shape[1]
         layers = tuple(Columns(*(part[rows, :, :used] for part in layer.parts)) for layer in self.layers)
-        return Past(layers, self.ancestors[rows], ages, prompts, most, longest)
+        return Past(layers, self.ancestors[rows], ages, prompts, max_age, max_prompt)
 
     def release(self, slots: Int[Tensor, " slots"]) -> "Past":
         """These sentences start anew, so that their ages do not exceed the learned positions."""
@@ -138,9 +144,9 @@ class SourceView(State):
     def reorder(self, parents: Int[Tensor, "batch width"]) -> "SourceView":
         return self  # called in each layer at every step
 
-    def admit(self, fresh: "SourceView", places: Int[Tensor, " fresh"]) -> "SourceView":
+    def admit(self, fresh: "SourceView", slots: Int[Tensor, " fresh"]) -> "SourceView":
         """With fresh sources; all are padded to the longest that is left."""
-        wide = State.admit(self, fresh, places)
+        wide = State.admit(self, fresh, slots)
         longest = int(wide.may_attend.flatten(1).any(dim=0).sum())
         keys, values = (part[..., :longest, :] for part in (wide.keys, wide.values))
         return SourceView(keys, values, wide.may_attend[..., :longest])

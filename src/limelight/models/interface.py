@@ -48,18 +48,18 @@ class State:
         """Keep only these sentences, with all their hypotheses, in this order."""
         return self.changed(lambda part: part.keep(sentences) if isinstance(part, State) else part[sentences])
 
-    def admit(self: Own, fresh: Own, places: Int[Tensor, " fresh"]) -> Own:
-        """Insert the sentences of `fresh`, a state before its first step, at `places`: free slots, or slots after the
+    def admit(self: Own, fresh: Own, slots: Int[Tensor, " fresh"]) -> Own:
+        """Insert the sentences of `fresh`, a state before its first step, at `slots`: free slots, or slots after the
         last. Tensors are padded with zeros to equal sizes."""
 
         def insert(part: Any, new: Any) -> Any:
-            return part.admit(new, places) if isinstance(part, State) else put_rows(part, new, places)
+            return part.admit(new, slots) if isinstance(part, State) else put_rows(part, new, slots)
 
         return self.changed(insert, fresh)
 
-    def release(self: Own, places: Int[Tensor, " slots"]) -> Own:
-        """Mark the sentences at `places` as finished. They stay in the batch, but their results are not used."""
-        return self.changed(lambda part: part.release(places) if isinstance(part, State) else part)
+    def release(self: Own, slots: Int[Tensor, " slots"]) -> Own:
+        """Mark the sentences at `slots` as finished. They stay in the batch, but their results are not used."""
+        return self.changed(lambda part: part.release(slots) if isinstance(part, State) else part)
 
     def changed(self: Own, change: Callable[..., Any], *others: Own) -> Own:
         """A state with every tensor and state in it changed; `change` also takes the tensors of other states."""

@@ -33,7 +33,7 @@ from limelight.storage.tables import Confidence, Shortlist
 from limelight.text.checks import recased
 from limelight.text.detection import LanguageDetector
 from limelight.text.judge import IN_TARGET_LANGUAGE, foreign_language
-from limelight.text.kept_signs import INVISIBLE, find_unheld
+from limelight.text.kept_signs import INVISIBLE, find_unknown
 from limelight.text.languages import normal_code
 from limelight.text.marking import MARK, Protector, without_marks
 from limelight.text.numbers import carried_numbers
@@ -108,7 +108,7 @@ class Codec:
             raise UserError(f"threads must be at least 1, not {threads}")
         self.threads = threads
         self.directions = tuple(directions)
-        self.forces_languages = False
+        self.has_language_tokens = False
         """Whether each side begins with a token for its own language, see `DataConfig.language_tokens`."""
         self.pivots = find_pivots(self.directions)
         """Pairs of languages without a direction, each with the language through which they are translated."""
@@ -122,7 +122,7 @@ class Codec:
         self.knows_terms = False
         """Whether the model was trained with annotated terms; else terms are constraints of the search."""
         self.tokenizers = tokenizers
-        self._held: dict[str, bool] = {}
+        self._known: dict[str, bool] = {}
         self._tagged = cache(partial(tagged, tokenizers))
         """The tokenizers with the tags of a target language and of side constraints."""
         self.config = config or DecodingConfig()
@@ -157,20 +157,22 @@ class Codec:
         return device_of(self.searched)
 
     def towards(self, direction: Direction | None) -> Tokenizers:
-        """The tokenizers for a direction, with the tag of its target language if the model has several.
+        """The tokenizers for a direction, with the tag of its target language if the model has several: `tokenizers_of`
+        for any caller, and for M2M100 and NLLB, whose targets begin with their language, with its tag on that side.
 
         Raises `UserError` if the model does not have the direction, or has several and None is given.
         """
         known_direction = find_direction(self.directions, *(direction or ("", "")))
         sides = self.tokenizers_of(known_direction)
-        if not (self.forces_languages and known_direction):
+        if not (self.has_language_tokens and known_direction):
             return sides
         return Tokenizers(sides.source, TaggedTokenizer(sides.target, language_tag(known_direction.target)))
 
     def tokenizers_of(self, direction: Direction | None, tags: Sequence[str] = ()) -> Tokenizers:
-        """The tokenizers for a direction of the model, with these tags."""
+        """The tokenizers for a direction of the model, with these tags. A source begins with the tag of the target
+        language if the model has several directions, for M2M100 and NLLB with the tag of its own language."""
         language = "" if direction is None or len(self.directions) < 2 else direction.target
-        if self.forces_languages and direction is not None:
+        if self.has_language_tokens and direction is not None:
             language = direction.source
         if not (language or tags):
             return self.tokenizers
@@ -253,7 +255,7 @@ class Codec:
 
     def forced(self, direction: Direction | None) -> list[int]:
         """The first token of a translation by M2M100 or NLLB, which is its language; none of other models."""
-        if not self.forces_languages or direction is None:
+        if not self.has_language_tokens or direction is None:
             return []
         return [self.tokenizers.target.reserved_id(language_tag(direction.target))]
 
@@ -270,7 +272,9 @@ class Codec:
         source, target = self.tokenizers_of(part.direction, part.tags).source, self.tokenizers.target
         text = part.text
         if not text.isascii():
-            text = NO_BREAK.sub(" ", "".join(each for each in text if each not in INVISIBLE or self.is_held(each)))
+            text = NO_BREAK.sub(
+                " ", "".join(each for each in text if each not in INVISIBLE or self.in_vocabulary(each))
+            )
         ids = encode_marked(source, text) if part.marked else source.encode(text)
         if not ids or not text.strip():
             return part._replace(request=None)
@@ -333,26 +337,26 @@ class Codec:
         source = self.tokenizers.source
         return frozenset("".join(source.pieces(range(source.size))).lower())
 
-    def is_held(self, character: str) -> bool:
+    def in_vocabulary(self, character: str) -> bool:
         """Whether the vocabulary has tokens for a character, as its tokenizer normalizes it; for a symbol, also the
         target's."""
-        if character not in self._held:
+        if character not in self._known:
             both = self.tokenizers if category(character)[0] in "PS" else self.tokenizers[:1]
-            self._held[character] = character != SPACE and all(
+            self._known[character] = character != SPACE and all(
                 self._spelled.isdisjoint(tokenizer.encode(character)) for tokenizer in both
             )
-        return self._held[character]
+        return self._known[character]
 
     def holds(self, text: str) -> bool:
         """Whether the vocabulary has tokens for all characters of a text but spaces."""
-        return all(character.isspace() or self.is_held(character) for character in set(text))
+        return all(character.isspace() or self.in_vocabulary(character) for character in set(text))
 
     def carriers(self, direction: Direction | None) -> tuple[Protector, ...]:
         """The protectors of numbers, in the notation of the target language, and of signs and words that the
         vocabulary lacks."""
         languages = names_of(direction)
-        unheld = partial(find_unheld, is_held=self.is_held, languages=languages)
-        return partial(carried_numbers, languages=languages), unheld
+        unknown = partial(find_unknown, in_vocabulary=self.in_vocabulary, languages=languages)
+        return partial(carried_numbers, languages=languages), unknown
 
     def unknown_share(self, text: str, request: Request) -> float:
         """The share of letters of a text that are not in the source vocabulary."""

@@ -164,7 +164,7 @@ def make_translator(
         threads=threads,
         directions=directions_of(first.config.data),
     )
-    translator.forces_languages = first.config.data.language_tokens == "both"
+    translator.has_language_tokens = first.config.data.language_tokens == "both"
     augmentations = [model.config.augmentation for model in stored]
     translator.knows_placeholders = all(each.placeholders > 0 for each in augmentations)
     translator.knows_terms = all(each.terms > 0 for each in augmentations)

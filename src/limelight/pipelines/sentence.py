@@ -52,20 +52,20 @@ class Sentence:
         """The translations by one direction or two."""
         legs = legs_of(self.part.direction, self.codec.pivots) if self.part.direction else ()
         if len(legs) < 2:
-            return (yield from self._by_terms())
+            return (yield from self._with_terms())
         source, part = self.source, self.part
-        plain = replace(self.options, search=self.options.draft)
+        draft_options = replace(self.options, search=self.options.draft)
         first = Part(source.sent, legs[0], "", part.place, bool(source.spans) and has_marks(source.sent))
-        draft = (yield from Sentence(self.codec, source._replace(terms=()), first, plain)._by_terms())[0]
+        draft = (yield from Sentence(self.codec, source._replace(terms=()), first, draft_options)._with_terms())[0]
         sent = model_input(draft.text, source.spans)
         terms = tuple(Match(0, 0, match.term) for match in source.terms)  # their positions in the draft are not known
         between = MarkedSentence(draft.text, source.spans, sent=sent, terms=terms)
         marked = bool(source.spans) and has_marks(sent)
         second = part._replace(text=sent, direction=legs[1], marked=marked)
-        translations = yield from Sentence(self.codec, between, second, self.options)._by_terms()
+        translations = yield from Sentence(self.codec, between, second, self.options)._with_terms()
         return [_through(draft, translation, source, legs) for translation in translations]
 
-    def _by_terms(self) -> Steps[Translations]:
+    def _with_terms(self) -> Steps[Translations]:
         """Where a translation lacks a term, the sentence is searched again for those with all terms; of an n-best list,
         the others use at least as many terms as the best one."""
         source, options, n_best = self.source, self.options, self.options.search.n_best
@@ -94,14 +94,14 @@ class Sentence:
         codec, part = self.codec, self.part
         encoded = codec.encode(part, options.search, options.phrases)
         if options.checks(part.direction):
-            plain = self._plain(options)
+            plain = self._with_spans_as_text(options)
             first = None if plain is None else codec.encode(plain, options.search)
             return (
                 yield from guarded(codec, encoded, lambda each: self._search(each, options), first, self.source.spans)
             )
         return (yield from self._search(encoded, options))
 
-    def _plain(self, options: Options) -> Part | None:
+    def _with_spans_as_text(self, options: Options) -> Part | None:
         """The sentence with its spans as text; None if placeholders are needed at once: for spans that the vocabulary
         does not hold or that have structure, and for searches after which there is no further one."""
         part, spans = self.part, self.source.spans

@@ -1,7 +1,13 @@
 """The engines of one model, and the requests that wait for them. It belongs to the event loop.
 
-A request is one task: whole texts go to an engine. Clients take turns, weighted by characters: a request waits for as
-many characters of each other client as it has itself. An engine has some short requests and a few long ones at a time.
+A request is one task: whole texts go to an engine. Clients (a key, or an address where there are no keys) take turns,
+weighted by characters: a request waits for as many characters of each other client as it has itself. This is
+self-clocked fair queueing (Golestani 1994): the request with the smallest turn is next, and
+
+    turn = max(turn of the client's last waiting request, highest turn given to an engine) + characters + `OVERHEAD`
+
+An engine has some short requests and a few long ones at a time, among which `pipelines/scheduler.py` shares it by
+sentences.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Signs that a translation has to keep: emoji, arrows, brackets, letters of other scripts.
 
-`find_signs` finds signs between spaces, and `find_unheld` what a vocabulary or both languages lack: these become
+`find_signs` finds signs between spaces, and `find_unknown` what a vocabulary or both languages lack: these become
 placeholders in the model's input. `changes_signs` compares the symbols of a source and its translation. A sign is known
 by its Unicode category.
 
@@ -54,7 +54,7 @@ def find_signs(text: str) -> Iterator[Found]:
             yield Found(begin, begin + len(token))
 
 
-def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> Iterator[Found]:
+def find_unknown(text: str, in_vocabulary: Callable[[str], bool], languages: tuple[str, str]) -> Iterator[Found]:
     """The parts of a text that a translation cannot write: symbols that the vocabulary does not hold, with the marks
     that follow them, and words with a letter that it does not hold or that neither language has. Adjacent ones are one
     part. Signs beyond ASCII between spaces are parts, too: they are rare in training text.
@@ -63,7 +63,7 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
     between scripts, and is left to the model. In scripts without spaces between words only the letters are parts.
 
     Args:
-        is_held: whether the vocabulary has tokens for a character.
+        in_vocabulary: whether the vocabulary has tokens for a character.
         languages: the codes of the languages of the text and of its translation; empty if unknown.
     """
     if text.isascii():
@@ -71,21 +71,21 @@ def find_unheld(text: str, is_held: Callable[[str], bool], languages: tuple[str,
     yield from (sign for sign in find_signs(text) if not text[sign.begin : sign.end].isascii())
     spans = list[Found]()
     for match in _UNIT.finditer(text):
-        if any(_is_unheld(character, is_held, languages) for character in normalize("NFC", match[0])):
+        if any(_is_unknown(character, in_vocabulary, languages) for character in normalize("NFC", match[0])):
             adjoins = spans and not text[spans[-1].end : match.start()].strip(" ")
             begin = spans.pop().begin if adjoins else match.start()
             spans.append(Found(begin, match.end()))
     yield from spans
 
 
-def _is_unheld(character: str, is_held: Callable[[str], bool], languages: tuple[str, str]) -> bool:
+def _is_unknown(character: str, in_vocabulary: Callable[[str], bool], languages: tuple[str, str]) -> bool:
     if character.isascii() or character in INVISIBLE or MARK.match(character):
         return False
     alphabets = [alphabet for language in languages if (alphabet := alphabet_of(language)) is not None]
     if character.isalpha() and script_of(character) == "latin" and len(alphabets) == len(languages):
         is_own = any(alphabet.issuperset(character.lower()) for alphabet in alphabets)
-        return not is_own and (character > "\u00ff" or not is_held(character))
-    return not is_held(character) and not _is_punctuation(character)
+        return not is_own and (character > "\u00ff" or not in_vocabulary(character))
+    return not in_vocabulary(character) and not _is_punctuation(character)
 
 
 def _is_punctuation(character: str) -> bool:

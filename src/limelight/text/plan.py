@@ -4,7 +4,16 @@
     text, failed = plan.join([translated(sentence) for sentence in plan.sentences])
 
 Sentences are marked text (`text/marking.py`). Tags are removed from the model's input, and placed by its attention
-weights. A text without spans and terms is a plan of plain sentences.
+weights. A text without spans and terms is a plan of plain sentences. With [n] for span n of the text, and (n) for span
+n of its sentence, the token `<phn>`:
+
+    the text              Press <b>the {key} key</b> now. Wait for {name}.
+    `protect`             Press [0]the [1] key[2] now. Wait for [3].
+    `sentences[0].text`   Press (0)the (1) key(2) now.            `numbers` 0, 1, 2
+    `sentences[0].sent`   Press the (1) key now.                  what the model reads
+    the model             Drücken Sie nun die Taste (1).
+    `repair_marks.repair` Drücken Sie nun (0)die Taste (1)(2).    tags placed by attention
+    `Plan.join`           Drücken Sie nun <b>die Taste {key}</b>. Warten Sie auf {name}.
 """
 
 import re
@@ -54,8 +63,8 @@ class MarkedSentence(NamedTuple):
 class Plan(NamedTuple):
     """A text as sentences."""
 
-    gaps: Sentences
-    """The text between its sentences."""
+    split: Sentences
+    """Its sentences, and the text between them."""
     marked: tuple[MarkedSentence, ...]
     spans: tuple[Span, ...] | None = None
     """None for a text without spans and terms, whose private-use characters are no marks."""
@@ -82,7 +91,7 @@ class Plan(NamedTuple):
                 numbers = source.numbers
                 text = renumbered(text, numbers, text_placeholder) if numbers else without_marks(text)
             sentences.append(source.prefix + text + source.suffix)
-        joined = self.gaps.join(sentences)
+        joined = self.split.join(sentences)
         if self.spans is None:
             return joined, []
         joined, failed = restore(joined, self.spans)
@@ -106,16 +115,16 @@ def plan_text(
     has_terms = glossary is not None and bool(glossary.find(text))
     marked, spans = protect(text, protectors) if protectors or has_terms else (text, ())
     if not (spans or has_terms):
-        gaps = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
-        return Plan(gaps, tuple(MarkedSentence(sentence, sent=sentence) for sentence in gaps.texts))
+        split = with_short(Sentences((text,), ("", "")) if whole else split_sentences(text, language), fits)
+        return Plan(split, tuple(MarkedSentence(sentence, sent=sentence) for sentence in split.texts))
 
-    gaps = with_short(
+    split = with_short(
         _split(marked, spans, "" if whole else language),
         lambda text: len(MARK.findall(text)) <= MAX_PLACEHOLDERS and fits(text),
     )
-    sentences = (_sentence(sentence, spans) for sentence in gaps.texts)
+    sentences = (_sentence(sentence, spans) for sentence in split.texts)
     return Plan(
-        gaps, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans
+        split, tuple(sentence._replace(terms=find_terms(sentence.sent, glossary)) for sentence in sentences), spans
     )
 
 

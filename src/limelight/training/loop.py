@@ -117,7 +117,7 @@ def _one_update(run: Run, batches: Iterator[Share]) -> int:
     if run.sums is not None:
         run.sums.begin(len(share.making))
     model = run.model if run.half is None else run.half.refreshed()
-    unread = update(
+    pending = update(
         run.compiled or model,
         share.batches(run.device, seed=training.seed, step=progress.step),
         run.optimizer,
@@ -128,8 +128,8 @@ def _one_update(run: Run, batches: Iterator[Share]) -> int:
         loss_scale=progress.loss_scale if run.precision == "fp16" else 1.0,
         sums=run.sums,
     )
-    _settle(run)  # the update before, while the device computes this one
-    run.unread = unread, rate
+    _read_last_update(run)  # the update before, while the device computes this one
+    run.pending = pending, rate
     progress.step += 1
     progress.position = share.after
     progress.pieces += share.tokens
@@ -139,7 +139,7 @@ def _one_update(run: Run, batches: Iterator[Share]) -> int:
         progress.seconds, spent, signal = agreed
         run.pace += (spent - run.pace) * (PACE if run.pace else 1)
     if _reads_at_once(run):
-        _settle(run)
+        _read_last_update(run)
     return signal
 
 
@@ -148,15 +148,15 @@ def _reads_at_once(run: Run) -> bool:
     return run.device.type == "cpu" or run.precision == "fp16"
 
 
-def _settle(run: Run) -> None:
+def _read_last_update(run: Run) -> None:
     """Read, count and report the result of the last update; `progress` is still the one after it.
 
     Values that are not finite affect neither the weights nor the reported mean. Raises `RunError` after too many.
     """
-    if run.unread is None:
+    if run.pending is None:
         return
-    unread, rate = run.unread
-    result, progress, run.unread = unread.read(), run.progress, None
+    pending, rate = run.pending
+    result, progress, run.pending = pending.read(), run.progress, None
     if result.applied:
         progress.skipped = 0
         progress.loss_sum += result.loss_sum
@@ -194,7 +194,7 @@ def _first_does(run: Run, work: Callable[[Run], None]) -> None:
         work(run)
         return run.progress
 
-    _settle(run)
+    _read_last_update(run)
     run.progress = run.group.from_first(lead)
     run.group.equalize(run.model)  # the average may have replaced them
 
@@ -250,7 +250,7 @@ def _count_gain(run: Run, seen: Validation | None, score: float) -> None:
 
 def _save(run: Run) -> None:
     """Write a checkpoint, and delete snapshots that none refers to; the other processes write nothing."""
-    _settle(run)
+    _read_last_update(run)
     if not run.group.is_first:
         return
     keep = run.config.training.keep_checkpoints

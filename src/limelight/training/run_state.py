@@ -15,7 +15,7 @@ from limelight.training.checkpoints.checkpoint import Progress
 from limelight.training.distributed import ALONE, Group
 from limelight.training.gradient_sum import GradientSum
 from limelight.training.optimization.precision import HalfCopy
-from limelight.training.optimization.update import Compiled, Unread
+from limelight.training.optimization.update import Compiled, PendingUpdate
 from limelight.training.report import Report
 from limelight.training.tasks.task import Task, Validation
 
@@ -49,7 +49,7 @@ class Run:
     """The processes that train together."""
     sums: GradientSum | None = None
     """Sums gradients over the processes, if there are several."""
-    unread: tuple[Unread, float] | None = None
+    pending: tuple[PendingUpdate, float] | None = None
     """The result of the last update with its learning rate, until it is read."""
 
     def seconds(self) -> float:

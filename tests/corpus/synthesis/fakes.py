@@ -26,7 +26,7 @@ class Parrot(Translator):
         self.searched = nn.Module()  # type: ignore[assignment]
         self.tokenizers = LETTERS
         self.directions = ()
-        self.forces_languages = False
+        self.has_language_tokens = False
 
     @property
     def device(self) -> torch.device:

@@ -120,7 +120,7 @@ def test_long_sequences_have_larger_tables(
     positions: str, precision: str, length: int, steps: int, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """They have 11 positions at first: the source makes them larger, and then the target, which gets longer."""
-    monkeypatch.setattr("limelight.inference.cpu.network.MAX_TOKENS", 11)
+    monkeypatch.setattr("limelight.inference.cpu.network.FIRST_POSITIONS", 11)
     model = make_model(transformer(positions=positions)).eval()
     ready = prepared(model, precision)
     followed = Followed(

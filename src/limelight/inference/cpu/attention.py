@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
-from limelight.inference.cpu.lanes import apart
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_noinline
+from limelight.inference.cpu.lanes import noinline
 from limelight.inference.cpu.vectors import copy, dot, exponentiate, weighted_sum
 
 Sizes = tuple[int, int, int, int, int, int, int]
@@ -18,7 +18,7 @@ Sizes = tuple[int, int, int, int, int, int, int]
 first key and of the first value."""
 
 
-@compiled_apart
+@compiled_noinline
 def attend_to(
     queries: Numbers, at: int, keys: Numbers, values: Numbers, positions: Integers, sizes: Sizes, context: Numbers,
     where: int,
@@ -31,7 +31,7 @@ def attend_to(
         positions: indices that are attended to, at least one.
         context: any shape; the result is written from flat index `where` on.
     """
-    apart()
+    noinline()
     heads, head_size, value_size, key_stride, value_stride, key_start, value_start = sizes
     scale, count = np.float32(1 / math.sqrt(head_size)), len(positions)
     scores = np.empty(count, dtype=np.float32)
@@ -65,7 +65,7 @@ def rotate(joint: Numbers, turns: Numbers, heads: int) -> None:
                 joint[row, first + 2 * pair + 1] = even * sin + odd * cos
 
 
-@compiled_apart
+@compiled_noinline
 def attend_past(
     joint: Numbers,
     firsts: Integers,
@@ -86,7 +86,7 @@ def attend_past(
         ages: (batch,): number of previous positions.
         context: (rows, heads, value_size): written to.
     """
-    apart()
+    noinline()
     batch, width, room, heads, head_size = keys.shape
     value_size, inner = values.shape[4], heads * head_size
     outer, stride = heads * value_size, joint.shape[1]
@@ -126,7 +126,7 @@ def follow_parents(ancestors: Integers, parents: Integers, ages: Integers) -> No
                 ancestors[sentence, hypothesis, position] = before[parents[sentence, hypothesis]]
 
 
-@compiled_apart
+@compiled_noinline
 def attend_memory(
     queries: Numbers, firsts: Integers, memory: Numbers, lengths: Integers, heads: int, context: Numbers
 ) -> None:
@@ -139,7 +139,7 @@ def attend_memory(
         lengths: (batch,): number of valid source positions.
         context: (rows, heads * value_size): written to.
     """
-    apart()
+    noinline()
     inner, outer, source = queries.shape[1], context.shape[1], memory.shape[1]
     sizes = heads, inner // heads, outer // heads, inner + outer, inner + outer, 0, inner
     positions = np.empty(source, dtype=np.int64)

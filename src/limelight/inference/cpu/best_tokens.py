@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
-from limelight.inference.cpu.lanes import LANES, apart
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_noinline
+from limelight.inference.cpu.lanes import LANES, noinline
 from limelight.inference.cpu.products import GROUP, TILE, multiply_tile
 from limelight.inference.cpu.vectors import add_exponentials, largest_logit, total_of
 from limelight.inference.cpu.weights import Inputs, Weights, count_blocks, prepare_inputs
@@ -23,7 +23,7 @@ Best = tuple[Numbers, Numbers, Integers]
 vocabulary: (sentences, rank) each, best first, ties in any order."""
 
 
-@compiled_apart
+@compiled_noinline
 def survey(inputs: Inputs, linear: Weights, largest: Numbers, totals: Numbers) -> None:
     """Write the largest logit of each tile, (rows, tiles), and the log-sum-exp of each row, (rows,), which is NaN if a
     logit is infinite or NaN.
@@ -31,7 +31,7 @@ def survey(inputs: Inputs, linear: Weights, largest: Numbers, totals: Numbers) -
     Exponentials are relative to the largest logit so far; when a larger one occurs, the sums are rescaled (Milakov and
     Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3).
     """
-    apart()
+    noinline()
     logits, sums = np.empty((GROUP, TILE * LANES), np.float32), np.zeros((len(totals), LANES), np.float32)
     most = np.full(len(totals), LOWEST, np.float32)
     for tile in range(largest.shape[1]):
@@ -56,7 +56,7 @@ def survey(inputs: Inputs, linear: Weights, largest: Numbers, totals: Numbers) -
         totals[row] = most[row] + math.log(total_of(sums, row * LANES, LANES))
 
 
-@compiled_apart
+@compiled_noinline
 def find_best(features: Numbers, linear: Weights, before: Numbers, firsts: Integers, best: Best) -> bool:
     """Write the continuations of each sentence with the largest sums; returns whether no prediction is NaN.
 
@@ -66,7 +66,7 @@ def find_best(features: Numbers, linear: Weights, before: Numbers, firsts: Integ
         firsts: (sentences + 1,): index of the first row of each sentence.
         best: written to; if there are fewer, the rest is -inf.
     """
-    apart()
+    noinline()
     (sums, gained, indices), inputs, blocks = best, prepare_inputs(features, linear), count_blocks(linear)
     tiles = -(-blocks // TILE)
     largest, totals = np.empty((len(features), tiles), np.float32), np.empty(len(features), np.float32)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from limelight.inference.cpu.attention import attend_memory, attend_past, attend_to, rotate
-from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_apart
-from limelight.inference.cpu.lanes import apart
+from limelight.inference.cpu.jit import Integers, Numbers, compiled, compiled_noinline
+from limelight.inference.cpu.lanes import noinline
 from limelight.inference.cpu.network import Network, Side, norm_at, weights_at
 from limelight.inference.cpu.ssru import recur
 from limelight.inference.cpu.state import Past
@@ -45,10 +45,10 @@ def _embed(side: Side, token: int, position: int, row: Numbers) -> None:
             row[index] += added[index]
 
 
-@compiled_apart
+@compiled_noinline
 def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
     """Encode a source, and write its keys and values for cross-attention into a slot."""
-    apart()
+    noinline()
     heads, head_size, value_size, activation, _ = network.sizes
     count, positions = len(source), np.arange(len(source))
     hidden = np.empty((count, network.source.embedding.shape[1]), dtype=np.float32)
@@ -76,10 +76,10 @@ def begin(network: Network, source: Integers, slot: int, past: Past) -> None:
     past.lengths[slot], past.ages[slot] = count, 0
 
 
-@compiled_apart
+@compiled_noinline
 def step(network: Network, rows: Rows, past: Past) -> Numbers:
     """The output of the decoder for one more position of these hypotheses: (rows, model)."""
-    apart()
+    noinline()
     heads, head_size, value_size, activation, cell = network.sizes
     count, inner, outer = len(rows.ids), heads * head_size, heads * value_size
     hidden = np.empty((count, network.target.embedding.shape[1]), np.float32)

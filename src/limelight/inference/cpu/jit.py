@@ -62,7 +62,7 @@ def instruction_set() -> str:
     return cast(Any, cpu_target.target_context).codegen().magic_tuple()[2]
 
 
-def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Callable[Given, Result]:
+def compiled(function: Callable[Given, Result], *, noinline: bool = False) -> Callable[Given, Result]:
     """Compile the function at its first call, and cache it if a cache folder is writable.
 
     It computes exactly the written operations, in that order, and releases Python's lock. The cache is invalidated when
@@ -71,20 +71,20 @@ def compiled(function: Callable[Given, Result], *, apart: bool = False) -> Calla
     Each caller contains a copy of the functions it calls, and the copy that was loaded first serves all. So no sum may
     be left to the optimizer, which treats each copy differently: its last digits would depend on what else has run, and
     on whether it was just compiled or loaded from disk.
-    Called functions are inlined, but those that are `apart` (`compiled_apart`).
+    Called functions are inlined, unless they are `noinline` (`compiled_noinline`).
     """
     # `forceinline=False` is explicit: otherwise numba inherits the option from the first caller
-    machine_code = numba.njit(nogil=True, error_model="numpy", forceinline=not apart)(function)
+    machine_code = numba.njit(nogil=True, error_model="numpy", forceinline=not noinline)(function)
     # RuntimeError: NUMBA_CACHE_DIR, the package's folder and the user's folder are not writable
     with suppress(RuntimeError):
         cast(Any, machine_code)._cache = Cache(function)  # as `cache=True` does with numba's own
     return cast(Callable[Given, Result], machine_code)
 
 
-def compiled_apart(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """`compiled` for a large function, which begins with a call of `lanes.apart`: it is never inlined, as its callers
-    would take minutes to compile."""
-    return compiled(function, apart=True)
+def compiled_noinline(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """`compiled` for a large function, which begins with a call of `lanes.noinline`: it is never inlined, as its
+    callers would take minutes to compile."""
+    return compiled(function, noinline=True)
 
 
 class _Filled:

@@ -259,7 +259,7 @@ def _wrapped(context: Any, builder: Any, kind: Any, raw: Any) -> Any:
     return Value(builder, raw)
 
 
-def _apart(typing: Any) -> Any:
+def _noinline(typing: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -268,7 +268,7 @@ def _apart(typing: Any) -> Any:
     return types.void(), generate
 
 
-apart = cast(Callable[[], None], intrinsic(_apart))
+noinline = cast(Callable[[], None], intrinsic(_noinline))
 """Marks the function that begins with this call as never inlined, see `jit.compiled`."""
 
 

@@ -30,8 +30,8 @@ from limelight.models.transformer.model import Stack, Transformer
 from limelight.models.transformer.ssru import SSRU, SSRULayer
 from limelight.storage.weights import Int8Matrix, numbers_of
 
-MAX_TOKENS = 256
-"""Positions of a sentence, source or target, that there are tables for at first."""
+FIRST_POSITIONS = 256
+"""Positions of a sentence, source or target, that there are tables for at first; see `with_positions`."""
 
 
 KNOWN: set[type[nn.Module]] = {
@@ -137,8 +137,8 @@ def network_of(model: Transformer, precision: str) -> Network | None:
         if len(heads) > 1 or len(activations) > 1:
             return None
         return Network(
-            _side(model.encoder, MAX_TOKENS),
-            _side(model.decoder, MAX_TOKENS),
+            _side(model.encoder, FIRST_POSITIONS),
+            _side(model.decoder, FIRST_POSITIONS),
             _sublayers(encoder, ATTENTION, precision),
             _sublayers(encoder, FEED_FORWARD, precision),
             _sublayers(decoder, RECURRENCE if recurrent else ATTENTION, precision),
@@ -159,7 +159,7 @@ def _first_rows(matrix: Tensor, count: int) -> Tensor:
 
 def with_positions(network: Network, model: Transformer, length: int) -> Network:
     """The network with tables of at least this length; a learned table is as long as it is."""
-    if length <= max(len(network.source.positions), len(network.source.turns), MAX_TOKENS):
+    if length <= max(len(network.source.positions), len(network.source.turns), FIRST_POSITIONS):
         return network
     return network._replace(source=_side(model.encoder, 2 * length), target=_side(model.decoder, 2 * length))
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 from limelight.inference.cpu.attention import follow_parents
 from limelight.inference.cpu.best_tokens import Best, find_best
 from limelight.inference.cpu.forward import Rows, begin, step
-from limelight.inference.cpu.jit import Integers, compiled, compiled_apart
-from limelight.inference.cpu.lanes import apart
-from limelight.inference.cpu.network import MAX_TOKENS, Network
+from limelight.inference.cpu.jit import Integers, compiled, compiled_noinline
+from limelight.inference.cpu.lanes import noinline
+from limelight.inference.cpu.network import FIRST_POSITIONS, Network
 from limelight.inference.cpu.state import Past, empty_past
 from limelight.models.interface import Path, Query
 from limelight.tokens.tokenizer import END
@@ -40,7 +40,7 @@ that are NaN."""
 Doubles = npt.NDArray[np.float64]
 
 
-class Search(NamedTuple):
+class Settings(NamedTuple):
     """The settings of a search, as in a `Query`; see `decoding/search.py`. A beam of one hypothesis is greedy
     search."""
 
@@ -79,26 +79,26 @@ def _trellis_at(trellis: Trellis, sentence: int) -> Trellis:
 
 
 @compiled
-def _search_at(searches: Doubles, sentence: int) -> Search:
+def _search_at(searches: Doubles, sentence: int) -> Settings:
     settings = searches[sentence]
-    return Search(int(settings[0]), int(settings[1]), settings[2], settings[3], settings[4], settings[5])
+    return Settings(int(settings[0]), int(settings[1]), settings[2], settings[3], settings[4], settings[5])
 
 
 @compiled
-def _penalty(search: Search, length: float) -> float:
+def _penalty(search: Settings, length: float) -> float:
     """See `length_penalty` in `decoding/request.py`."""
     tokens = length if search.offset != 0 else max(length, 1.0)
     return ((search.offset + tokens) / (search.offset + 1)) ** search.alpha
 
 
 @compiled
-def _worst(search: Search, trellis: Trellis) -> float:
+def _worst(search: Settings, trellis: Trellis) -> float:
     """The score that a further hypothesis has to exceed."""
     return trellis.finished[search.n_best - 1, 0] if trellis.counts[1] == search.n_best else -np.inf
 
 
 @compiled
-def _prune(search: Search, trellis: Trellis, position: int, scores: Doubles) -> None:
+def _prune(search: Settings, trellis: Trellis, position: int, scores: Doubles) -> None:
     """(2) See `Search._threshold` in `decoding/search.py`."""
     reference = max(scores[0], _worst(search, trellis) * _penalty(search, position + 1.0))
     for number in range(len(scores)):
@@ -107,7 +107,7 @@ def _prune(search: Search, trellis: Trellis, position: int, scores: Doubles) -> 
 
 
 @compiled
-def _finish(search: Search, trellis: Trellis, position: int, parent: int, total: float) -> None:
+def _finish(search: Settings, trellis: Trellis, position: int, parent: int, total: float) -> None:
     """(3) Keep a hypothesis that ends if it is one of the best so far; after equal ones."""
     score = total / _penalty(search, position + 1.0)
     finished, counts = trellis.finished, trellis.counts
@@ -123,7 +123,7 @@ def _finish(search: Search, trellis: Trellis, position: int, parent: int, total:
 
 @compiled
 def _advance(
-    search: Search, trellis: Trellis, position: int, best: Best, slot: int, classes: int,
+    search: Settings, trellis: Trellis, position: int, best: Best, slot: int, classes: int,
     before: Doubles, kept: Integers,
 ) -> int:  # fmt: skip
     """One step of `Search.advance` after the model's: `before` are the log-probabilities of the hypotheses of this
@@ -179,7 +179,7 @@ def _gather(trellis: Trellis, sentences: Integers, start: int, log_probabilities
     return Rows(of_row[:row], ids[:row], before[:row].astype(np.float32), firsts)
 
 
-@compiled_apart
+@compiled_noinline
 def search_sentences(
     network: Network, sources: Integers, firsts: Integers, searches: Doubles, start: int, past: Past,
     trellis: Trellis,
@@ -189,9 +189,9 @@ def search_sentences(
     Args:
         sources: the ids of all sentences, end to end; each has at most `MAX_SOURCE`, the end included.
         firsts: (sentences + 1,): where each begins.
-        searches: (sentences, fields of `Search`).
+        searches: (sentences, fields of `Settings`).
     """
-    apart()
+    noinline()
     slots, width, classes = len(past.ages), trellis.parents.shape[2], network.output.outputs
     log_probabilities, kept = np.empty((slots, width)), np.empty((1, width), np.int64)
     # One more than are used: if it equals the one before it, the choice is not certain.
@@ -226,7 +226,7 @@ def search_for(queries: Sequence[Query], network: Network, *, start: int) -> lis
     """The answers to queries of the same width; None for those that are left to the search in steps: for long sentences
     and wide beams, so that a call does not last, and where the call is `UNDECIDED`."""
     tables = [len(side.positions) for side in network[:2] if len(side.positions)]
-    room, answers = min([MAX_TOKENS, *tables]), list[tuple[Path, ...] | None]([None] * len(queries))
+    room, answers = min([FIRST_POSITIONS, *tables]), list[tuple[Path, ...] | None]([None] * len(queries))
     numbers = [
         number
         for number, query in enumerate(queries)

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 
-from limelight.inference.cpu.jit import Integers, Numbers, compiled_apart
-from limelight.inference.cpu.lanes import apart
+from limelight.inference.cpu.jit import Integers, Numbers, compiled_noinline
+from limelight.inference.cpu.lanes import noinline
 from limelight.inference.cpu.weights import Norm, Weights, normalize, project_in
 
 
-@compiled_apart
+@compiled_noinline
 def recur(
     hidden: Numbers, norm: Norm, linear: Weights, firsts: Integers, cells: Numbers, ancestors: Integers,
     ages: Integers,
@@ -24,7 +24,7 @@ def recur(
         ancestors: (batch, width, room): index of each hypothesis' ancestor at each position; written to.
         ages: (batch,): number of previous positions.
     """
-    apart()
+    noinline()
     model = cells.shape[4]
     joint, zeros = np.empty((len(hidden), linear.outputs), dtype=np.float32), np.zeros(model, dtype=np.float32)
     project_in(hidden, norm, linear, joint)

@@ -70,20 +70,20 @@ class CompiledState(State):
         longest = int(self.past.lengths[chosen].max(initial=1))
         return self._moved(chosen, len(chosen), self.past.ancestors.shape[2], longest)
 
-    def admit(self, fresh: "CompiledState", places: Int[Tensor, " fresh"]) -> "CompiledState":
-        slots, old, new = places.numpy(), self.past, fresh.past
-        batch, longest = max(len(old.ages), int(slots.max()) + 1), max(old.memory.shape[2], new.memory.shape[2])
+    def admit(self, fresh: "CompiledState", slots: Int[Tensor, " fresh"]) -> "CompiledState":
+        rows, old, new = slots.numpy(), self.past, fresh.past
+        batch, longest = max(len(old.ages), int(rows.max()) + 1), max(old.memory.shape[2], new.memory.shape[2])
         state = self
         if batch > len(old.ages) or longest > old.memory.shape[2]:
             everyone = np.arange(len(old.ages))
             state = self._moved(everyone, batch, old.ancestors.shape[2], longest)
         # The past of these slots is not cleared: at age 0 none of it is read.
-        state.past.ages[slots], state.past.lengths[slots] = new.ages, new.lengths
-        state.past.memory[:, slots, : new.memory.shape[2]] = new.memory
+        state.past.ages[rows], state.past.lengths[rows] = new.ages, new.lengths
+        state.past.memory[:, rows, : new.memory.shape[2]] = new.memory
         return state
 
-    def release(self, places: Int[Tensor, " slots"]) -> "CompiledState":
-        self.past.ages[places.numpy()] = 0
+    def release(self, slots: Int[Tensor, " slots"]) -> "CompiledState":
+        self.past.ages[slots.numpy()] = 0
         return self
 
     def with_room(self) -> "CompiledState":

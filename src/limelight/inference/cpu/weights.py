@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from limelight.inference.cpu.jit import Bytes, Integers, Numbers, compiled, compiled_apart
-from limelight.inference.cpu.lanes import LANES, apart, maximum
+from limelight.inference.cpu.jit import Bytes, Integers, Numbers, compiled, compiled_noinline
+from limelight.inference.cpu.lanes import LANES, maximum, noinline
 from limelight.inference.cpu.products import ADDS_IN_16_BITS, FOLD, GROUP, STEPS, TILE, multiply_tile
 from limelight.inference.cpu.vectors import rectify, squares_of, standardize, total_of
 from limelight.shapes import Float, Int
@@ -188,10 +188,10 @@ def product(inputs: Float[Tensor, "... in"], linear: Weights) -> Float[Tensor, "
     return outputs.unflatten(0, inputs.shape[:-1])
 
 
-@compiled_apart
+@compiled_noinline
 def multiply(inputs: Numbers, linear: Weights, outputs: Numbers) -> None:
     """outputs (rows, out) = x W^T + b for inputs (rows, in)."""
-    apart()
+    noinline()
     multiply_rows(inputs, linear, outputs, False)
 
 
@@ -261,10 +261,10 @@ class Norm(NamedTuple):
     first: bool
 
 
-@compiled_apart
+@compiled_noinline
 def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
     """Layer normalization of each row, (rows, model); may work in place."""
-    apart()
+    noinline()
     size = inputs.shape[1]
     for row in range(len(inputs)):
         first = row * size
@@ -274,10 +274,10 @@ def normalize(inputs: Numbers, norm: Norm, outputs: Numbers) -> None:
         standardize(inputs, first, size, mean, rate, norm.weight, norm.bias, outputs)
 
 
-@compiled_apart
+@compiled_noinline
 def project_in(hidden: Numbers, norm: Norm, linear: Weights, outputs: Numbers) -> None:
     """The first product of a sub-layer, (rows, out)."""
-    apart()
+    noinline()
     if norm.first:
         normalized = np.empty_like(hidden)
         normalize(hidden, norm, normalized)
@@ -286,20 +286,20 @@ def project_in(hidden: Numbers, norm: Norm, linear: Weights, outputs: Numbers) -
         multiply(hidden, linear, outputs)
 
 
-@compiled_apart
+@compiled_noinline
 def project_out(inputs: Numbers, linear: Weights, norm: Norm, hidden: Numbers) -> None:
     """The last product of a sub-layer, added to the residual."""
-    apart()
+    noinline()
     multiply_rows(inputs, linear, hidden, True)
     if not norm.first:
         normalize(hidden, norm, hidden)
 
 
-@compiled_apart
+@compiled_noinline
 def feed_forward(hidden: Numbers, norm: Norm, inner: Weights, activation: int, outer: Weights) -> None:
     """The feed-forward network with its residual connection; `activation` is an index in
     `layers.feed_forward.ACTIVATIONS`."""
-    apart()
+    noinline()
     activated = np.empty((len(hidden), inner.outputs), dtype=np.float32)
     project_in(hidden, norm, inner, activated)
     if activation == 0:
@@ -309,10 +309,10 @@ def feed_forward(hidden: Numbers, norm: Norm, inner: Weights, activation: int, o
     project_out(activated, outer, norm, hidden)
 
 
-@compiled_apart
+@compiled_noinline
 def _activate(activated: Numbers, activation: int) -> None:
     """Activations other than ReLU, one number at a time."""
-    apart()
+    noinline()
     for row in range(len(activated)):
         for index in range(activated.shape[1]):
             value = activated[row, index]

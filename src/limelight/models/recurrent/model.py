@@ -164,11 +164,12 @@ class RecurrentDecoder(nn.Module, ABC):
     def view(self, memory: RecurrentMemory) -> SourceView:
         """The source in the form that this decoder uses; computed once per sentence."""
         if self.score is None:
+            # The bottleneck: all of the source in one vector, the encoder's final state c, (batch, 1, summary).
             context = memory.last[0][:, None]
             return SourceView(context, context, memory.source_valid[:, None, :1])
         # Padding has the last position, so that a score sees the length of the source.
         positions = memory.source_valid.cumsum(1) - 1
-        prepared = self.score.place(self.score.prepare(memory.annotations), positions)
+        prepared = self.score.with_positions(self.score.prepare(memory.annotations), positions)
         # Keys and values in the same precision: autocast would cast full-precision values at every position.
         return SourceView(prepared, memory.annotations.to(prepared.dtype), memory.source_valid[:, None, :])
 
@@ -181,7 +182,7 @@ class RecurrentDecoder(nn.Module, ABC):
         """The context of each query; positions are by default 0, 1, ..."""
         if self.score is None:
             return source.values.expand(-1, queries.shape[1], -1)
-        queries = self.score.place(queries, positions)
+        queries = self.score.with_positions(queries, positions)
         return self.attend(
             queries,
             source.keys,

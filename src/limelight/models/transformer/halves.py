@@ -65,7 +65,7 @@ class DecoderOnly(StackDecoder[Prompt]):
     def start(self, memory: Prompt, width: int = 1) -> TransformerState:
         prompts = memory.source_valid.sum(dim=1)
         layers = tuple(Columns(*(part.clone() for part in layer.parts)) for layer in memory.layers)
-        past = Past.begin(layers, prompts, width, longest=memory.source_valid.shape[1])
+        past = Past.begin(layers, prompts, width, max_prompt=memory.source_valid.shape[1])
         return TransformerState(past, prompts.clone())
 
 

@@ -36,9 +36,9 @@ class TransformerState(State):
     """Number of positions that each sentence's hypotheses have read, a prompt included."""
     sources: tuple[SourceView, ...] = ()
 
-    def release(self, places: Int[Tensor, " slots"]) -> "TransformerState":
+    def release(self, slots: Int[Tensor, " slots"]) -> "TransformerState":
         # Otherwise their ages would exceed the learned positions.
-        return replace(self, past=self.past.release(places), ages=self.ages.index_fill(0, places, 0))
+        return replace(self, past=self.past.release(slots), ages=self.ages.index_fill(0, slots, 0))
 
 
 class Stack(nn.Module):

@@ -22,7 +22,7 @@ from limelight.models.transformer.model import Transformer
 from limelight.models.transformer.ssru import SSRULayer
 from limelight.shapes import Float
 from limelight.training.gradient_sum import GradientSum
-from limelight.training.optimization.loss import Learner, LossFunction
+from limelight.training.optimization.loss import LossFunction, LossModel
 
 
 class UpdateResult(NamedTuple):
@@ -36,7 +36,7 @@ class UpdateResult(NamedTuple):
     """False if loss or gradient was not finite: such an update changes no weights."""
 
 
-class Unread:
+class PendingUpdate:
     """The result of an update that the device may still be computing."""
 
     def __init__(self, loss: Tensor, norm: Tensor, applied: Tensor, tokens: int) -> None:
@@ -62,7 +62,7 @@ MAX_NORM = math.sqrt(torch.finfo(torch.float32).max)
 
 
 def update(
-    model: Learner,
+    model: LossModel,
     batches: Iterable[Batch],
     optimizer: torch.optim.Optimizer,
     *,
@@ -72,14 +72,15 @@ def update(
     tokens: int,
     loss_scale: float = 1.0,
     sums: GradientSum | None = None,
-) -> Unread:
+) -> PendingUpdate:
     """Sum the gradients of all batches, divide by all their `tokens`, clip, step.
 
     The gradient equals the gradient of one batch with all sentences, however they are divided into batches. Within
-    `interruptible` only the random state changes, so it may raise. `optimizer` updates the parameters of `model`, or
-    those that it replaces (`HalfCopy`). Gradients are multiplied by `loss_scale` in the backward pass and divided by it
-    afterwards, which only affects rounding in fp16. With `sums`, which has begun, `batches` are the batches of this
-    process, `tokens` are counted over all processes, and gradients are summed over them.
+    `interruptible` only the random state and gradients change, and these are cleared first, so it may raise.
+    `optimizer` updates the parameters of `model`, or those that it replaces (`HalfCopy`). Gradients are multiplied by
+    `loss_scale` in the backward pass and divided by it afterwards, which only affects rounding in fp16. With `sums`,
+    which has begun, `batches` are the batches of this process, `tokens` are counted over all processes, and gradients
+    are summed over them.
 
     Nothing waits for the device: a fused optimizer decides there whether the step is applied.
     """
@@ -102,7 +103,7 @@ def update(
     applied = total.isfinite().to(norm.device) & norm.isfinite() & (norm.clamp(max=limit) < MAX_NORM)
     optimizer.found_inf = (~applied).float()  # type: ignore[attr-defined]  # as `torch.amp.GradScaler` does
     optimizer.step()
-    return Unread(total, norm, applied, tokens)
+    return PendingUpdate(total, norm, applied, tokens)
 
 
 def _sum(losses: Sequence[Tensor]) -> Tensor:

@@ -24,7 +24,7 @@ from limelight.registry import Registry, resolve
 from limelight.shapes import Float
 from limelight.storage.layout import CONFIG
 from limelight.text.pair import Pair
-from limelight.training.optimization.loss import LOSSES, Learner, batch_loss
+from limelight.training.optimization.loss import LOSSES, LossModel, batch_loss
 from limelight.training.optimization.precision import autocast
 
 MIN_BLEU = 1.0
@@ -76,7 +76,7 @@ class Task(ABC):
     validates: bool
     """Whether there is validation text."""
 
-    def loss(self, model: Learner, batch: Batch) -> Float[Tensor, ""]:
+    def loss(self, model: LossModel, batch: Batch) -> Float[Tensor, ""]:
         """What training minimizes, summed over the real target tokens of a batch: by default `training.loss`."""
         training = self.config.training
         return LOSSES.find(training.loss)(model, batch, label_smoothing=training.label_smoothing)
