@@ -123,6 +123,8 @@ def test_a_bilingual_model_needs_no_language() -> None:
     assert find_direction(directions_of(data(ENGLISH_GERMAN))) == ("en", "de")
     assert find_direction(directions_of(data(corpus("a.tsv")))) is None
     assert find_direction(()) is None
+    with pytest.raises(UserError, match="one whose languages were not named when it was trained"):
+        find_direction((), "", "fr")
     with pytest.raises(UserError, match="does not translate to de; its directions are: one whose languages were not"):
         find_direction(directions_of(data(corpus("a.tsv"))), "", "de")
 

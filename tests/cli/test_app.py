@@ -66,38 +66,6 @@ def test_the_version(limelight: Limelight) -> None:
     assert limelight("--version") == (0, f"limelight {face.__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("frobnicate", "no such command 'frobnicate'; see `limelight --help`"),
-        ("translate --wrong", "no such option: --wrong"),
-        (
-            "export",
-            "missing option '--to'. Choose from: argos, ctranslate2, huggingface, limelight; see `limelight export",
-        ),
-        ("generate a b", "got unexpected extra argument(s) (b); see `limelight generate --help`"),
-        ("translate --model", "option '--model' requires an argument; see `limelight translate --help`"),
-        ("translate --beam 0", "invalid value for '--beam': 0 should be greater than or equal to 1"),
-        ("translate --n-best x", "invalid value for '--n-best': x should be a valid integer"),
-        ("translate --set patience=-1 x y", "--set: decoding.patience: input should be greater than 0"),
-        ("attention", "missing argument"),
-        ("evaluate", "missing option '--test'"),
-        ("train", "missing option '--out'"),
-        ("train --out r --max-minutes 0", "training.max_minutes: input should be greater than 0"),
-    ],
-)
-def test_a_command_line_that_cannot_be_read_is_told_in_one_line(limelight: Limelight, words: str, message: str) -> None:
-    ended = limelight(*words.split())
-    assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("limelight: ")
-    assert message in ended.err
-    assert ended.err.count("\n") == 1
-
-
-def test_a_near_name_is_proposed(limelight: Limelight) -> None:
-    assert "--n-best" in limelight("translate", "--nbest", "3").err
-
-
 def test_a_reader_of_help_who_leaves_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(*_: object, **__: object) -> None:
         raise SystemExit(1)

@@ -1,12 +1,10 @@
 """Files, languages and numbers on the command line."""
 
-import inspect
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from limelight.cli.arguments import option, repeat_options, with_records
+from limelight.cli.arguments import repeat_options
 from limelight.cli.corpora import corpora
 from limelight.config import sides_of
 from limelight.errors import UserError
@@ -73,28 +71,6 @@ def test_half_a_pair_of_files_is_refused(files: list[str], tmp_path: Path, monke
         Path(file).write_text("a dog\tein Hund\n" if file.endswith(".tsv") else "a dog\n")
     with pytest.raises(UserError, match=r"--valid [ab]\.\w+: a file with one language needs a file with the other"):
         corpora(files, "", "", "--valid")
-
-
-@dataclass
-class Inner:
-    b: int = option("", "N", 7)
-
-
-@dataclass(kw_only=True)
-class Shared:
-    a: int | None = option("", "N")
-    inner: Inner
-
-
-def test_the_fields_of_a_record_are_options_in_its_place() -> None:
-    def command(*, first: int = option("", "N", ...), shared: Shared) -> None:
-        got.append((first, shared))
-
-    got: list[object] = []
-    flat = with_records(command)
-    assert list(inspect.signature(flat).parameters) == ["first", "a", "b"]
-    flat(first=1, a=2, b=3)
-    assert got == [(1, Shared(a=2, inner=Inner(3)))]
 
 
 TABLES = {

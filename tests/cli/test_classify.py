@@ -58,13 +58,3 @@ def test_it_is_evaluated_on_labels(limelight: Limelight, place: Path, tmp_path: 
     table = limelight("evaluate", "--model", place / "run", "--test", test).out
     assert table.splitlines()[0].split()[0] == "accuracy"
     assert "always the most frequent label: accuracy " in table
-
-
-def test_what_cannot_be_evaluated_is_told(limelight: Limelight, place: Path, tmp_path: Path) -> None:
-    (tmp_path / "test.tsv").write_text("A dog.\ten\nUn chien.\tfr\n", encoding="utf-8")
-    command = ["evaluate", "--model", place / "run", "--test", tmp_path / "test.tsv"]
-    ended = limelight(*command)
-    assert ended.code == 2
-    assert "test.tsv:2: 'fr' is not one of the labels in the training data: en, lumi" in ended.err
-    ended = limelight(*command, "--beam", 2, "--precision", "int8")
-    assert "--beam 2 and --precision int8: this model does not search; leave it out" in ended.err

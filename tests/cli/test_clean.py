@@ -104,12 +104,6 @@ def test_no_output_is_written_if_no_pair_is_left(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["c-left-out.tsv", outputs[0], "text.tsv"]
 
 
-def test_a_tmx_file_has_one_direction(limelight: Limelight, tmp_path: Path) -> None:
-    text = [f"{name}={write(tmp_path / f'{name}.tsv', GOOD)}" for name in ("en-de", "en-fr")]
-    ended = limelight("clean", *text, "-o", tmp_path / "c.tmx")
-    assert (ended.code, "en-de, en-fr" in ended.err) == (2, True)
-
-
 def test_a_pipe_is_refused(limelight: Limelight, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "text.tsv")
     ended = limelight("clean", tmp_path / "text.tsv", "-o", tmp_path / "c.tsv")

@@ -45,11 +45,6 @@ def test_the_corpus_holds_what_the_model_translates_in_the_order_of_the_text(
     assert len(report["made_of"]["models"]["1"]["model.safetensors"]) == 64
     again = limelight("distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz", "--quiet")
     assert (again.code, again.out, again.err) == (0, ended.out, "")
-    other = limelight(
-        "distill", "--model", one, "--text", tmp_path / "a.en", "-o", tmp_path / "new.tsv.gz", "--beam", 2
-    )
-    assert other.code == 2
-    assert "search.beam_size is 4 there, 2 here" in other.err
 
 
 def test_each_corpus_is_translated_in_its_direction(

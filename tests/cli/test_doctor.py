@@ -69,9 +69,6 @@ def test_a_folder_without_a_log_is_named(limelight: Limelight, trained: Path, tm
     ended = limelight("doctor", own)
     assert ended.code == 2
     assert "the run has no log" in ended.err
-    ended = limelight("doctor", "--test", "x.tsv")
-    assert ended.code == 2
-    assert "name the training text" in ended.err
 
 
 def entries(event: str, losses: list[float]) -> list[dict[str, object]]:
@@ -99,5 +96,3 @@ def test_loops_are_compiled_ahead_once(limelight: Limelight, tmp_path: Path, mon
     said = [limelight("doctor", "--compile").out for _ in range(2)]
     assert [each.split(":")[0] for each in said] == ["compiled", "compiled before"]
     assert ran == [1]
-    ended = limelight("doctor", "--compile", tmp_path)
-    assert (ended.code, "--compile is for this machine: give no text\n" in ended.err) == (2, True)

@@ -37,14 +37,6 @@ def test_a_folder_into_a_folder_and_a_report(limelight: Limelight, trained: Path
     assert (tmp_path / "out" / "a.md").read_text().startswith("# ")
 
 
-def test_a_wrong_expression_is_a_mistake_of_the_user(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text("a b")
-    ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--protect", "(")
-    assert ended.code == 2
-    assert "not a valid regular expression" in ended.err
-    assert not (tmp_path / "b.md").exists()
-
-
 def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained: Path, tmp_path: Path) -> None:
     memory = tmp_path / "memory.tsv"
     memory.write_text("The old dog sees X-123.\tDas steht so im Speicher.\n", encoding="utf-8")
@@ -56,6 +48,3 @@ def test_a_memory_is_reused_in_lines_and_documents(limelight: Limelight, trained
     ended = limelight("translate", "--model", trained, tmp_path / "a.md", "-o", tmp_path / "b.md", "--memory", memory)
     assert ended.code == 0
     assert (tmp_path / "b.md").read_text(encoding="utf-8").startswith("# Das steht so im Speicher.\n")
-    ended = limelight("translate", "--model", trained, "A dog.", "--memory", tmp_path / "none.tmx")
-    assert (ended.code, ended.out) == (2, "")
-    assert "none.tmx: there is no such file" in ended.err

@@ -73,8 +73,8 @@ def test_a_test_set_the_wrong_way_round_is_refused(limelight: Limelight, trained
 def test_a_test_set_from_the_training_text_is_warned_of(
     limelight: Limelight, trained: Path, corpus: Path, tmp_path: Path
 ) -> None:
-    lines = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()[:2]
-    (tmp_path / "test.tsv").write_text("\n".join([*lines, "unseen\tunseen"]) + "\n", encoding="utf-8")
+    first, second, *_ = (corpus / "train.tsv").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "test.tsv").write_text(f"{first.upper()}\n{second}\nunseen\tunseen\n", encoding="utf-8")
     ended = limelight("evaluate", "--model", trained, "--test", tmp_path / "test.tsv")
     assert ended.code == 0
     assert "warning: the sources of 2 of 3 test pairs are in the training text too" in ended.err

@@ -156,6 +156,39 @@ MISTAKES = """
     train --out run --max-steps 1 --train a.tsv --set model.dropout=1 | model.dropout: input should be less than 1
     train --out run --max-steps 1 --from gone --train a.tsv | gone: there is no such model
     train --out run --max-steps 1 --train a.tsv --general a.tsv | the model to begin with is missing
+    frobnicate                                  | no such command 'frobnicate'; see `limelight --help`
+    translate --wrong                           | no such option: --wrong
+    translate --nbest 3                         | --n-best
+    export                                      | missing option '--to'. Choose from: argos, ctranslate2, huggingface,
+    generate a b                                | got unexpected extra argument(s) (b); see `limelight generate --help`
+    translate --model                           | option '--model' requires an argument; see `limelight translate --h
+    translate --beam 0                          | invalid value for '--beam': 0 should be greater than or equal to 1
+    translate --n-best x                        | invalid value for '--n-best': x should be a valid integer
+    translate --set patience=-1 x y             | --set: decoding.patience: input should be greater than 0
+    attention                                   | missing argument
+    evaluate                                    | missing option '--test'
+    train                                       | missing option '--out'
+    train --out r --max-minutes 0               | training.max_minutes: input should be greater than 0
+    --plugin none.py translate --text x         | none.py: a plugin is an existing Python file
+    serve --glossaries . --memories .           | give two folders
+    clean en-de=a.tsv en-fr=a.tsv -o c.tmx      | en-de, en-fr
+    doctor --test x.tsv                         | name the training text
+    doctor --compile .                          | --compile is for this machine: give no text
+    translate --model {trained} a.md -o b.md --protect ( | not a valid regular expression
+    translate --model {trained} --memory none.tmx "A dog." | none.tmx: there is no such file
+    translate --model {trained} bird            | if it is a word to translate, write --text 'bird'
+    align --model {trained} --from en --to fr a.en b.txt | this model does not translate from en to fr
+    keys lend x                                 | lend
+    keys list --characters-per-minute 1         | --characters-per-minute
+    keys list --keys gone                       | gone
+    evaluate --model {trained} --test a.tsv --metric comet | unknown metric 'comet'
+    train --train a.tsv --source en --target lumi --out run --tag a.tsv=polite | 'polite' is not a side constraint: for
+    train --train a.tsv --source en --target lumi --out run --tag a.tsv=domain: | 'domain:' is not a side constraint
+    train --train a.tsv --source en --target lumi --out run --tag a.tsv= | '' is not a side constraint: formal
+    train --train a.tsv --max-steps 1 --out run --from {trained} --set model.heads=4 | model.heads is 2 there, 4 here
+    train --train a.tsv --max-steps 1 --out run --from {trained} --recipe luong | model.family is 'transformer' there,
+    train --train a.tsv --out run --tag a.tsv=formal --tag a.tsv=domain:a | write FILE=NAME once for a file of --train
+    train --train a.tsv --max-steps 1 --out run --recipe finetune | name its folder with --from MODEL
 """
 ROWS = [tuple(part.strip() for part in row.split(" | ")) for row in MISTAKES.strip().splitlines()]
 

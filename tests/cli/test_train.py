@@ -93,16 +93,11 @@ def test_lines_that_cannot_be_read_stop_a_run_or_are_skipped(
     limelight: Limelight, corpus: Path, tmp_path: Path
 ) -> None:
     dirty, run = tmp_path / "dirty.tsv", tmp_path / "run"
-    dirty.write_bytes(b"no tab\n" + (corpus / "train.tsv").read_bytes() + b"f\xc3\xbc\xfcr\tx\n")
+    dirty.write_bytes(b"no tab\n" + (corpus / "train.tsv").read_bytes())
     begin = ["train", "--train", dirty, "--recipe", "tiny", *settings(), "--out", run, "--max-steps", 1]
-    stopped = limelight(*begin)
-    assert stopped.code == limelight(*begin, "--set", "data.on_bad_line=skip", "--on-bad-line", "stop").code == 2
-    assert stopped.err.splitlines()[-1].startswith(f"limelight: {dirty}:1: there is no TAB in this line")
-    ended = limelight(*begin, "--on-bad-line", "skip")
-    assert ended.code == 0
-    assert "150 of 150 pairs kept" in ended.err
-    for line in (1, 152):
-        assert ended.err.count(f"skipped {dirty}:{line}: ") == 1
+    stopped = limelight(*begin, "--set", "data.on_bad_line=skip", "--on-bad-line", "stop")
+    assert (stopped.code, f"limelight: {dirty}:1: there is no TAB in this line" in stopped.err) == (2, True)
+    assert limelight(*begin, "--on-bad-line", "skip").code == 0
     assert load_config(run / "config.yaml").data.on_bad_line == "skip"
 
 
@@ -128,19 +123,6 @@ def test_fine_tuning_takes_the_model_from_its_parent(
     assert "going on after update 2" in ended.err
 
 
-def test_fine_tuning_refuses_what_contradicts_the_parent(
-    limelight: Limelight, corpus: Path, trained: Path, tmp_path: Path
-) -> None:
-    begin = ["train", "--train", corpus / "train.tsv", "--max-steps", 1, "--out", tmp_path / "run"]
-    ended = limelight(*begin, "--from", trained, "--set", "model.heads=4")
-    assert (ended.code, "model.heads is 2 there, 4 here" in ended.err) == (2, True)
-    ended = limelight(*begin, "--from", trained, "--recipe", "luong")
-    assert (ended.code, "model.family is 'transformer' there, 'recurrent' here" in ended.err) == (2, True)
-    ended = limelight(*begin, "--recipe", "finetune")
-    assert (ended.code, "name its folder with --from MODEL" in ended.err) == (2, True)
-    assert not (tmp_path / "run").exists()
-
-
 def test_back_translated_text_gets_a_tag(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     begin = ["train", "--train", corpus / "train.tsv", "--valid", corpus / "valid.tsv", "--recipe", "tiny", *settings()]
     languages = ["--source", "en", "--target", "de", "--max-steps", 3]
@@ -160,43 +142,12 @@ def test_back_translated_text_gets_a_tag(limelight: Limelight, corpus: Path, tmp
     assert [each.tag for each in load_config(tmp_path / "alone" / "config.yaml").data.train] == ["bt"]
 
 
-def test_a_run_is_resumed_by_its_folder_alone(
-    limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("train.tsv", "valid.tsv"):
-        (tmp_path / name).write_bytes((corpus / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    command = ["train", "--recipe", "tiny", *settings(), "--train", "train.tsv", "--valid", "valid.tsv"]
-    assert limelight(*command, "--out", "run", "--max-steps", "2").code == 0
-    for name in ("train.tsv", "valid.tsv"):
-        (tmp_path / name).unlink()
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    ended = limelight("train", "--out", "../run", "--max-steps", "4")
-    assert ended.code == 0, ended.err
-    assert "valid.tsv: not as it was when the run began; going on with" in ended.err
-
-
-LANGUAGES = ("--source", "en", "--target", "lumi")
-
-
 def test_a_file_has_one_tag(limelight: Limelight, corpus: Path, tmp_path: Path) -> None:
     path, run = corpus / "train.tsv", tmp_path / "run"
-    begin = ["train", "--train", path, *LANGUAGES, "--recipe", "tiny", *settings(), "--hold-out", 5, "--out", run]
-    ended = limelight(*begin, "--max-steps", 1, "--tag", f"{path}=domain:law")
+    begin = ["train", "--train", path, "--source", "en", "--target", "lumi", "--recipe", "tiny", *settings()]
+    ended = limelight(*begin, "--hold-out", 5, "--out", run, "--max-steps", 1, "--tag", f"{path}=domain:law")
     assert ended.code == 0, ended.err
     assert [each.side_constraint for each in load_config(run / "config.yaml").data.train] == ["domain:law"]
-    twice = limelight(*begin, "--tag", f"{path}=domain:law", "--tag", f"{path}=formal")
-    assert (twice.code, "write FILE=NAME once for a file of --train" in twice.err) == (2, True), twice.err
-
-
-@pytest.mark.parametrize("name", ["polite", "domain:", ""])
-def test_another_name_is_refused_with_what_is_possible(limelight: Limelight, corpus: Path, name: str) -> None:
-    path = corpus / "train.tsv"
-    ended = limelight("train", "--train", path, *LANGUAGES, "--tag", f"{path}={name}", "--out", corpus / "never")
-    assert ended.code == 2
-    told = f"--tag {path}={name}: {name!r} is not a side constraint: formal, informal, or domain:NAME"
-    assert told in ended.err
 
 
 @pytest.mark.parametrize("given", ["training.schedule=constant", "training.decay_steps=9"])

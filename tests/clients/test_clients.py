@@ -129,25 +129,6 @@ def test_libretranslatepy(place: Place) -> None:
         client.translate("a", "en", "zz")
 
 
-def test_files_of_libretranslate(place: Place) -> None:
-    """Its Python client sends no files: this is what the page of LibreTranslate sends."""
-    content = b"1\n00:00:01,000 --> 00:00:02,000\na cat runs\n"
-    parts = {"source": "en", "target": "de", "api_key": place.key}
-    body = "".join(
-        f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n' for name, value in parts.items()
-    )
-    head = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.srt"\r\n\r\n'
-    request = urllib.request.Request(
-        f"{place.url}/translate_file",
-        body.encode() + head.encode() + content + b"\r\n--x--\r\n",
-        {"Content-Type": "multipart/form-data; boundary=x"},
-    )
-    with urllib.request.urlopen(request, timeout=600) as answer:
-        url = json.load(answer)["translatedFileUrl"]
-    with urllib.request.urlopen(url, timeout=600) as answer:
-        assert answer.read().decode() == f"1\n00:00:01,000 --> 00:00:02,000\n{expected(place)[1]}\n"
-
-
 def test_deep_translator(place: Place) -> None:
     from deep_translator import LibreTranslator
 
@@ -192,23 +173,6 @@ def test_langchain(place: Place) -> None:
     assert (prompt | chat).invoke(given).content == text
     assert "".join(chunk.content for chunk in (prompt | chat).stream(given)) == text
     assert (prompt | chat.with_structured_output(Translated)).invoke(given) == Translated(translation=text)
-
-
-def test_openai_reads_sentences_as_they_are_done(bundled: str) -> None:
-    """A stream has the text of the answer without one."""
-    import openai
-
-    text = (
-        "A dog runs. My sister drinks a cup of tea every evening. My brother reads a book before he goes to bed. " * 12
-    )
-    text = text.strip()
-    asked = {"model": "en-de", "messages": [{"role": "user", "content": text}]}
-    client = openai.OpenAI(api_key="any", base_url=f"{bundled}/v1", max_retries=0)
-    stream = client.chat.completions.create(**asked, stream=True)
-    parts = [chunk.choices[0].delta.content for chunk in stream if chunk.choices[0].delta.content]
-    whole = client.chat.completions.create(**asked).choices[0].message.content
-    assert len(parts) > 1, "sentence by sentence"
-    assert "".join(parts) == whole
 
 
 OPENAI_PROGRAM = """

@@ -81,20 +81,6 @@ def test_weblate_sends_strings_and_reads_an_array(url: str) -> None:
     assert "Mitteilung" in found[4]
 
 
-def test_weblate_sends_parts_between_separators(url: str) -> None:
-    """The prompt of earlier versions; it counts the parts of the answer."""
-    separator = "\n==WEBLATE_PART==\n"
-    texts = of_weblate(iter(range(5, 100, 7)), "[X", "X]")
-    system = (
-        "\nYou are good at translating text\nfrom language 'en'\nto language 'fr'\nwith care.\n\n"
-        f"The input has strings separated by {separator} and\nso has your answer: {separator}.\n"
-    )
-    found = re.split(r"\n *==WEBLATE_PART== *\n", said(url, system, separator.join(texts)))
-    assert len(found) == len(texts)
-    for text, translation in zip(texts, found, strict=True):
-        assert Counter(re.findall(r"\[X\d+X\]", translation)) == Counter(re.findall(r"\[X\d+X\]", text)), translation
-
-
 @pytest.mark.parametrize(("dialect", "start", "end"), [("deepl", '<x id="', '"></x>'), ("libretranslate", "[X", "X]")])
 def test_weblate_sends_batches_with_placeholders(url: str, dialect: str, start: str, end: str) -> None:
     texts = of_weblate(iter(range(5, 100, 7)), start, end)
@@ -106,34 +92,6 @@ def test_weblate_sends_batches_with_placeholders(url: str, dialect: str, start: 
         found = sent(url, "/translate", {"api_key": "", "q": texts, "source": "en", "target": "de"})["translatedText"]
     places = re.compile(rf"{re.escape(start)}\d+{re.escape(end)}")
     assert [Counter(places.findall(each)) for each in found] == [Counter(places.findall(each)) for each in texts]
-
-
-# ---- Nextcloud
-
-STRUCTURED = {
-    "type": "json_schema",
-    "json_schema": {
-        "name": "TranslationResponse",
-        "description": "A JSON object containing the translated text",
-        "strict": True,
-        "schema": {
-            "type": "object",
-            "properties": {"translation": {"type": "string", "description": "The translated text"}},
-            "required": ["translation"],
-            "additionalProperties": False,
-        },
-    },
-}
-
-
-@pytest.mark.parametrize("instruction", ["from English (US) to Deutsch (Persönlich: Du)", "to German"])
-def test_nextcloud_sends_an_instruction_and_reads_an_object(url: str, instruction: str) -> None:
-    system = 'You ONLY output valid JSON in the following format: { "translation": "<translated text>" } .'
-    text = f"Translate the following text {instruction}: \n\nA dog runs.\n\nThe cat sleeps."
-    found = json.loads(said(url, system, text, response_format=STRUCTURED, n=1, max_completion_tokens=1000))
-    assert list(found) == ["translation"]
-    plain = sent(url, "/translate", {"q": "A dog runs.\n\nThe cat sleeps.", "source": "en", "target": "de"})
-    assert found["translation"] == plain["translatedText"]
 
 
 # ---- Mastodon and Discourse: HTML
@@ -175,15 +133,3 @@ def test_discourse_keeps_code_quotes_and_emoji(url: str) -> None:
     assert '<a class="mention" href="/u/bob">@bob</a>' in found
     assert "Katze" in found
     assert "Garten" in found
-
-
-# ---- OmegaT
-
-
-def test_omegat_asks_by_address(url: str) -> None:
-    query = urllib.parse.urlencode({"source": "en-US", "target": "de-DE", "text": "A dog runs."})
-    with urllib.request.urlopen(f"{url}/omegat?{query}", timeout=600) as answer:
-        assert json.load(answer) == {"translation": "Ein Hund läuft."}
-    query = urllib.parse.urlencode({"source": "en-US", "target": "pl", "text": "A dog runs."})
-    with pytest.raises(urllib.error.HTTPError, match="400"):
-        urllib.request.urlopen(f"{url}/omegat?{query}", timeout=600)

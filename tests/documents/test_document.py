@@ -96,6 +96,7 @@ def damaged_picture() -> bytes:
         ("a.docx", b"no zip", "not a valid DOCX file"),
         ("a.docx", docx()[:-40], "not a valid DOCX file"),
         ("a.docx", damaged_picture(), "damaged"),
+        ("a.docx", docx().replace(b"word/document", b"word/dokument"), "it has no word/document"),
         ("a.docx", wrong_size(), "not well-formed|another size|damaged"),
         ("a.po", b"nonsense", "a.po:1: not a line"),
         ("a.json", b"[" * 100_000, "levels"),

@@ -122,24 +122,6 @@ def test_languages_that_are_options_are_those_of_the_perplexity(seed, monkeypatc
     assert evaluation.provenance["guards"]
 
 
-def test_the_table_reads_well_without_a_terminal(seed):
-    evaluation = evaluate(Parrot(["a"] * 4), PAIRS, origin={"model": "runs/one"})
-    table = evaluation.table()
-    assert "\x1b" not in table
-    assert not any(line != line.rstrip() for line in table.splitlines())
-    for wanted in (
-        f"BLEU {evaluation.bleu.score:17.2f}  {evaluation.bleu.signature}",
-        f"chrF2 {evaluation.chrf.score:16.2f}  {evaluation.chrf.signature}",
-        "model: runs/one",
-        "test_files: tests.tsv",
-        "4 sentences, 0 without an end",
-    ):
-        assert wanted in table
-    rows = {line.split()[0]: line.split()[1:] for line in table.splitlines() if line}
-    assert rows["6-10"][0] == "1"
-    assert rows["16-20"] == ["0", "-", "-"], "an empty bucket is shown as empty"
-
-
 def test_metrics_of_several_directions_are_shown(monkeypatch):
     monkeypatch.setitem(METRICS.parts, "half", lambda outputs, references: np.float32(0.5))
     one = evaluate(Parrot(["a"] * 4), PAIRS, metrics=("half",))

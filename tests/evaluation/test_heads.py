@@ -1,6 +1,5 @@
 """A study of all heads against plain loops, its continuation, and its forms as JSON and text."""
 
-import json
 import statistics
 
 import numpy as np
@@ -108,14 +107,3 @@ def test_pairs_are_spread_over_the_text_and_long_ones_left_out(translator):
     assert study_heads(translator, {None: some}, sentences=3).provenance["sentences"] == 3  # 0, 2 and 4
     with pytest.raises(UserError, match="no pair has from 1 to 200 tokens"):
         study_heads(translator, {None: [Pair("a", "", "x", 1)]})
-
-
-def test_tables_hold_the_same_figures(translator):
-    study = study_heads(translator, {None: PAIRS})
-    values = json.loads(study.to_json())
-    assert [(each["attention"], each["head"]) for each in values["heads"]] == [tuple(each.head) for each in study.heads]
-    assert values["heads"][3]["removal"]["mean"] == study.heads[3].removal.mean
-    text = study.table()
-    most = max(study.heads, key=lambda each: each.removal.mean)
-    assert text.splitlines()[3].startswith(str(most.head))
-    assert f"{most.removal.mean:+.4f}" in text.splitlines()[3]

@@ -75,15 +75,6 @@ def test_an_evaluation_says_how_good_and_where_it_comes_from() -> None:
     assert "torch" in values["provenance"]["versions"]
 
 
-def test_people_get_a_table() -> None:
-    lines = evaluate_labels(Parrot(), TEXTS).table().splitlines()
-    assert lines[0].split() == ["accuracy", "75.00"]
-    assert lines[1].split() == ["macro-F1", "60.00"]
-    assert lines[4].split() == ["ant", "100.00", "66.67", "80.00", "3"]
-    assert len({len(line) for line in lines[3:9]}) == 1  # columns stand under one another
-    assert "4 texts; always the most frequent label: accuracy 75.00" in lines
-
-
 def test_what_cannot_be_evaluated_is_refused() -> None:
     with pytest.raises(UserError, match="there is nothing to evaluate: the test set has no texts"):
         evaluate_labels(Parrot(), [])

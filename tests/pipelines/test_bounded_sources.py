@@ -3,31 +3,22 @@
 from typing import Any
 
 import pytest
-import torch
 
-from limelight.config import DecodingConfig, TransformerConfig
+from limelight.config import DecodingConfig
 from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request
 from limelight.errors import UserError
-from limelight.models.families import build_model
 from limelight.pipelines.translator import Translator
 from limelight.text.sentences import MAX_TOKENS
-from limelight.tokens import Tokenizers, train_tokenizer
-
-PHRASES = ["the lamp hums here now", "press the lamp and it hums", "a name is here", "the dog runs now", "it is a lamp"]
+from tests.serving.helpers import carrying
 
 
 @pytest.fixture(scope="module")
 def one() -> Translator:
-    tokens = train_tokenizer(
-        PHRASES * 9, kind="bpe", vocabulary_size=None, languages=("de", "en"), byte_fallback=True, seed=1, sentences=45
+    both = carrying()
+    return Translator(
+        both.model, both.tokenizers, DecodingConfig(beam_size=1, max_length_factor=0.001, max_length_extra=3)
     )
-    both = Tokenizers(tokens, tokens)
-    config = TransformerConfig(encoder_layers=1, decoder_layers=1, d_model=8, heads=2, d_ff=8)
-    with torch.random.fork_rng():
-        torch.manual_seed(5)
-        model = build_model(config, both)
-    return Translator(model, both, DecodingConfig(beam_size=1, max_length_factor=0.001, max_length_extra=3))
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from limelight.pipelines import explain as module
 from limelight.pipelines.explain import (
     Explanation,
     Question,
-    answer,
     explain,
     explained_page,
 )
@@ -165,22 +164,6 @@ def test_no_layer_writes_more_than_the_learned_positions():
     one = translator(transformer(positions="learned", max_positions=8))
     layers = Explanation(one, Question("ab c", target=(5, 6, 7, 8, 9, 10, 11))).layers()
     assert [len(row) for row in layers["decoder"]] == [8, 8, 8]
-
-
-def test_what_is_asked_for_later_is_the_same():
-    one, question = translator(), Question(TEXT, target=(5, 6, 7))
-    every = array(explain(one, question, every_head=True)["matrices"]["decoder_self"])
-    np.testing.assert_array_equal(array(Explanation(one, question).head("decoder_self", 1, 2)), every[1, 2])
-    found = Explanation(one, question).look_up("decoder_self", 1, 2, 3)
-    np.testing.assert_allclose(array(found["weights"]), every[1, 2, 3], atol=1e-6)
-
-
-def test_a_service_answers_the_fields_of_a_request():
-    one, options = translator(), {"source_lang": "", "target_lang": "", "off": {"decoder.0.cross": [1]}}
-    ids = answer("explain", one, TEXT, {**options, "beam_size": 2, "prefix": [5]})["translation"]["ids"]
-    asked = {**options, "target": ids, "kind": "cross", "layer": 0, "head": 2, "snapshot": None}
-    question = Question(TEXT, target=ids, off=options["off"])
-    assert answer("head", one, TEXT, asked) == Explanation(one, question).head("cross", 0, 2)
 
 
 @pytest.mark.parametrize(

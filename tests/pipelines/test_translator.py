@@ -1,26 +1,19 @@
 """From text to text: order, blank lines, options and what a user is told."""
 
-import copy
-import functools
 import math
 from collections.abc import Sequence
 
 import pytest
 import torch
-from torch import nn
 
-from limelight.config import DecodingConfig, TransformerConfig
+from limelight.config import DecodingConfig
 from limelight.decoding.sampling import Sampling
 from limelight.errors import RunError, UserError
 from limelight.layers.embedding import LearnedPositions
-from limelight.models.families import build_model
-from limelight.models.interface import Seq2Seq
 from limelight.pipelines.translator import Translation, Translator
 from limelight.tokens import Tokenizers
-from limelight.training.optimization.loss import batch_loss
 from tests.decoding.decode import beam_search
 from tests.decoding.fakes import Characters, TableModel, characters, limits, random_model
-from tests.models.helpers import batch_of
 
 TEXTS = ["dab", "a", "", "cabbage", "  \t", "face", "bad", "eggbeef", "c", "hi"]
 
@@ -222,66 +215,3 @@ def test_a_text_that_is_too_long_is_named_by_its_place() -> None:
         list(bounded(7).translate_stream(TEXTS, chunk=3))
     with pytest.raises(UserError, match="prefix 1 has 9 tokens"):
         bounded(8).translate("a", prefix="cabbageh")
-
-
-# --- attention ---
-
-
-# --- precision, and several engines ---
-
-LEARNED = {"dab": "bad", "a": "hi", "cabbage": "fig", "face": "heed", "eggbeef": "i", "c": "decade", "hi": "a"}
-
-
-@functools.cache
-def learned_by_heart() -> Seq2Seq:
-    """A Transformer that is sure of `LEARNED`."""
-    tokenizers = characters()
-    config = TransformerConfig(encoder_layers=1, decoder_layers=2, d_model=24, heads=3, d_ff=31, norm="pre", dropout=0)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(5)
-        model = build_model(config, tokenizers)
-    sources, targets = (list(map(tokenizers.source.encode, side)) for side in (LEARNED.keys(), LEARNED.values()))
-    batch = batch_of(model, sources, targets)
-    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-    for _ in range(500):
-        loss = batch_loss(model, batch, label_smoothing=0.0) / batch.target_valid.sum()
-        if loss < 0.003:
-            return model.eval()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    raise AssertionError(f"it has not learned: {loss}")
-
-
-def searched_in(precision: str | None, model: Seq2Seq | None = None) -> Translator:
-    return Translator(model or learned_by_heart(), characters(), precision=precision)
-
-
-def texts_of(one: Translator, beam_size: int = 4) -> dict[str, str]:
-    return {found.source: found.text for found in one.translate(list(LEARNED), beam_size=beam_size)}
-
-
-@pytest.mark.parametrize("precision", [None, "fp32", "bf16", "int8"])
-@pytest.mark.parametrize("beam_size", [1, 3])
-def test_what_was_learned_by_heart_is_known_in_every_precision(precision: str | None, beam_size: int) -> None:
-    one = searched_in(precision)
-    assert texts_of(one, beam_size) == LEARNED
-    expected = [found.score for found in searched_in(None).translate(list(LEARNED))]
-    near = 1e-5 if precision in (None, "fp32") else 0.1
-    assert [found.score for found in one.translate(list(LEARNED))] == pytest.approx(expected, abs=near)
-
-
-@pytest.mark.parametrize("precision", ["bf16", "int8"])
-def test_packed_layers_follow_what_becomes_of_the_weights(precision: str) -> None:
-    model = copy.deepcopy(learned_by_heart())
-    packed, following = searched_in(precision, model), searched_in(None, model)
-    assert texts_of(packed) == LEARNED
-    assert packed.model is model
-    assert following.searched is model
-    with torch.no_grad():
-        for layer in model.modules():
-            if isinstance(layer, nn.Linear):
-                layer.weight.zero_()
-    packed.refresh(changed=True)
-    assert texts_of(following) != LEARNED
-    assert texts_of(packed) == texts_of(following)

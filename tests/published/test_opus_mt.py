@@ -102,14 +102,6 @@ def test_sources_have_the_same_ids(ours: Translator, unpacked: Path, sources: li
     assert list(map(ours.tokenizers.source.encode, SENTENCES)) == expected
 
 
-def test_greedy_search_finds_the_same_tokens(
-    ours: Translator, theirs: ctranslate2.Translator, sources: list[list[str]]
-) -> None:
-    there = theirs.translate_batch(sources, beam_size=1, max_batch_size=32)
-    here = ours.translate(SENTENCES, beam_size=1, **SEARCH_ONLY)
-    assert [list(each.tokens) for each in here] == [each.hypotheses[0] for each in there]
-
-
 def test_the_four_best_have_the_same_scores(
     ours: Translator, theirs: ctranslate2.Translator, sources: list[list[str]]
 ) -> None:

@@ -13,6 +13,7 @@ from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.openapi import APIS
 from tests.serving.helpers import Running, running, table, translator, wait_until
+from tests.serving.test_documents import multipart
 
 SECRET_TEXT = "cabbagehead"
 
@@ -99,6 +100,10 @@ def test_keys_come_as_each_dialect_sends_them(guarded_service: Running) -> None:
     guess = "text=dab&target_lang=DE&auth_key=guess"
     assert guarded_service.post("/v2/translate", guess, **form).status == 403
     assert guarded_service.post(f"/v2/translate?auth_key=guess&{guess}&auth_key={secret}", None).status == 403
+    body, boundary = multipart(b"dab", "a.pdf", {**libre, "api_key": secret})
+    multi = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    assert guarded_service.post("/translate_file", body, **multi).status == 415
+    assert guarded_service.post("/translate_file", body.replace(secret.encode(), b"guess"), **multi).status == 403
     assert guarded_service.get("/omegat?source=en&target=de&text=dab").status == 403
     assert guarded_service.get(f"/omegat?source=en&target=de&text=dab&api_key={secret}").status == 200
 

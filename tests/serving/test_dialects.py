@@ -175,6 +175,7 @@ def test_libretranslate_lists_what_there_is(service: Running) -> None:
         {"code": "pt", "name": "Portuguese", "targets": []},
     ]
     assert service.get("/health").value == {"status": "ok"}
+    assert service.get("/openapi.json").value["openapi"] == "3.1.0"
     detected = service.post("/detect", {"q": "dab"}).value
     assert {each["language"] for each in detected} == {"en", "de"}
     assert service.post("/detect", {}).status == 400

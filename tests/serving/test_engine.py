@@ -15,7 +15,6 @@ from limelight.pipelines.snapshots import Snapshots
 from limelight.pipelines.translator import Translator
 from limelight.serving.engine import Engine, TranslationEngine, TranslationLane
 from limelight.serving.links import PING, Report, Task
-from limelight.serving.worker import warm_up
 from limelight.text.detection import learn_detector
 from tests.serving.helpers import TEXTS, carrying, table, translator
 
@@ -212,10 +211,6 @@ def test_languages_are_detected() -> None:
     assert [next(iter(each)) for each in report.value] == ["en", "de"]
     [report] = worked(translator(table(1)), [Task(1, "detect", ["the dog"])])
     assert report.value == [{"en": 1.0}]
-
-
-def test_an_engine_is_warmed_up_with_every_form() -> None:
-    warm_up(carrying())
 
 
 def test_what_a_stream_shows_has_spans_and_no_marks() -> None:

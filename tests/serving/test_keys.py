@@ -74,9 +74,9 @@ def stored(**changed: Any) -> str:
         (stored().replace("}]", "}, {}]").replace("{}", stored()[stored().index("[") + 1 : -2]), "two keys"),
     ],
 )
-def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str | bytes, says: str) -> None:
+def test_a_file_that_holds_no_keys_is_refused(tmp_path: Path, content: str, says: str) -> None:
     path = tmp_path / "keys.json"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError, match=r"keys\.json") as caught:
         read_keys(path)
     assert says in str(caught.value)
@@ -153,12 +153,12 @@ def test_a_key_gets_its_limit_each_minute_and_at_most_twice_that_in_one() -> Non
     now = [0.0]
     keys = Keys([Key("k", digest("s"), "", 6000)], clock=lambda: now[0])
     keys.spend("k", 6000)
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal, match="of which 0 are left") as caught:
         keys.spend("k", 100)
     assert (caught.value.status, caught.value.retry_after) == (429, 1)
-    with pytest.raises(Refusal) as caught:
+    with pytest.raises(Refusal, match="6001 characters, and this key may translate 6000 a minute: send less") as caught:
         keys.spend("k", 6001)
-    assert caught.value.status == 413
+    assert (caught.value.status, caught.value.retry_after) == (413, None)  # else its client would send it forever
     through = 0
     while now[0] < 60.0:
         now[0] += 0.05
@@ -175,13 +175,9 @@ def test_a_key_gets_its_limit_each_minute_and_at_most_twice_that_in_one() -> Non
     keys.spend("unlimited", 10**9)
 
 
-@pytest.mark.parametrize("content", [None, "{", "[]"])
-def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path, content: str | None) -> None:
+def test_a_service_does_not_begin_without_the_keys_it_is_to_have(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    if content is not None:
-        path.write_text(content)
-        with pytest.raises(UserError):
-            read_keys(path)
+    path.write_text("{")
     service = run_service(
         {}, Limits(), Log(StringIO()), host="127.0.0.1", port=0, engines=1, keys=path, glossaries=None, memories=None,
         origins=Origins(), proxies="", drain_seconds=0.0,

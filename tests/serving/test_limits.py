@@ -1,17 +1,11 @@
 """What is refused for a limit: each message names the value, the bound and the remedy, in each dialect's format."""
 
-import asyncio
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from limelight.serving import stored, uploads
-from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
-from limelight.serving.refusal import Refusal
-from limelight.serving.stored import StoredGlossary
-from limelight.serving.uploads import Uploads
 from tests.serving.helpers import Answered, Running, running, table, translator
 from tests.serving.test_app import message_of
 
@@ -107,28 +101,3 @@ def test_the_deadline() -> None:
         answer = service.post("/translate", sent("/translate", "dab"))
         model.gate.set()
         told(answer, 504, "longer than 0.5 s", "send less", "--deadline")
-
-
-def test_the_limit_of_a_key() -> None:
-    keys = Keys([Key("slow", digest("s"), "", 10)])
-    keys.spend("slow", 4)
-    with pytest.raises(Refusal) as caught:
-        keys.spend("slow", 8)
-    for word in ("these are 8 characters", "10 a minute", "6 are left", "wait", "--characters-per-minute"):
-        assert word in caught.value.message
-    assert (caught.value.status, caught.value.retry_after is None) == (429, False)
-    with pytest.raises(Refusal, match="11 characters, and this key may translate 10 a minute: send less") as caught:
-        keys.spend("slow", 11)
-    assert (caught.value.status, caught.value.retry_after) == (413, None)  # else its client would send it forever
-
-
-def test_documents_and_glossaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored, "MAX_OWN", 0)
-    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
-    with pytest.raises(Refusal, match="more than 5 bytes of documents, or 2 of yours: fetch their translations"):
-        Uploads().add("a", "", 6)
-    with pytest.raises(Refusal, match="more than 0 documents at a time"):
-        Uploads(0).add("a", "", 1)
-    glossary = StoredGlossary(owner="a", name="b", source="en", target="de", entries="")
-    with pytest.raises(Refusal, match="0 glossaries of yours already, of at most 0: delete one"):
-        asyncio.run(stored.Glossaries().add(glossary))

@@ -139,32 +139,21 @@ def test_a_task_that_cannot_be_sent_is_not_waited_for(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.filterwarnings("default::UserWarning")
-def test_what_is_said_of_a_model_or_a_memory_while_it_loads_is_in_the_log(
+def test_what_is_said_of_a_model_or_a_memory_while_it_loads_is_in_the_log_whatever_its_folder_is_called(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Warnings of later are without their words, which may quote a text."""
 
     def load(*given: Any) -> Engine:
         warnings.warn("m.tmx:3: no language; left out of the memory", stacklevel=1)
-        raise UserError("no model")
+        raise UserError("run\udcff: no model")
 
     for name in ("hold_memory_for_work", "log_warnings", "compile_aside"):
         monkeypatch.setattr(worker, name, lambda *given: None)
     monkeypatch.setattr(worker, "load_engine", load)
     monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
-    worker.work(Inbox(), lambda header: None, Loading("run"))
-    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
-    assert (line["event"], line["message"]) == ("warning", "m.tmx:3: no language; left out of the memory")
-
-
-def test_why_a_model_is_not_loaded_is_said_whatever_its_folder_is_called(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*given: Any) -> Engine:
-        raise UserError("run\udcff: no model")
-
-    for name in ("hold_memory_for_work", "log_warnings", "compile_aside"):
-        monkeypatch.setattr(worker, name, lambda *given: None)
-    monkeypatch.setattr(worker, "load_engine", fail)
-    monkeypatch.setattr("sys.setswitchinterval", lambda seconds: None)
     sent = list[bytes]()
     worker.work(Inbox(), lambda header: sent.append(to_json(header)), Loading("run"))
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (line["event"], line["message"]) == ("warning", "m.tmx:3: no language; left out of the memory")
     assert b"run?: no model" in sent[0]

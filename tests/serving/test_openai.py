@@ -176,7 +176,7 @@ def test_the_prompt_names_the_language_for_a_model_of_several() -> None:
 
 def test_arrays_and_separators_keep_their_number(service: Running) -> None:
     one, two = (ONE.translate(text).text for text in ("dab", "face"))
-    assert json.loads(says(service, "", '["dab", "face"]')) == [one, two]
+    assert json.loads(says(service, "", '["dab", "", "face"]')) == [one, "", two]
     assert json.loads(says(service, "", '{"a": "dab", "b": "face"}')) == {"a": one, "b": two}
     assert json.loads(says(service, "", '{"a": {"b": "dab"}, "c": ["face", 7]}')) == {"a": {"b": one}, "c": [two, 7]}
     assert says(service, "", "dab\n==WEBLATE_PART==\nface") == f"{one}\n==WEBLATE_PART==\n{two}"

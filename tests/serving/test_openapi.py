@@ -6,7 +6,6 @@ import re
 import jsonschema
 
 from limelight.serving.openapi import APIS, openapi_document
-from tests.serving.helpers import running, table, translator
 
 ROUTES = [route for api in APIS for route in api.routes]
 
@@ -22,8 +21,3 @@ def test_every_route_is_described_with_its_request_and_its_errors() -> None:
         jsonschema.Draft202012Validator.check_schema(schema)
     named = re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document))
     assert set(named) <= set(document["components"]["schemas"])
-
-
-def test_a_service_hands_it_out() -> None:
-    with running({"one": translator(table(1))}) as service:
-        assert service.get("/openapi.json").value["openapi"] == "3.1.0"

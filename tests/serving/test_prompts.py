@@ -18,7 +18,7 @@ TEXT = "A dog runs."
         (f"Translate to German: {TEXT}", "", "de"),
         (f"Translate the following text into French:\n\n{TEXT}", "", "fr"),
         (f"Translate the following text from English to German: \n\n{TEXT}", "en", "de"),
-        (f"Translate the following text from English (US) to Deutsch: \n\n{TEXT}", "en", "de"),
+        (f"Translate the following text from English (US) to Deutsch (Persönlich: Du): \n\n{TEXT}", "en", "de"),
         (f"Translate the following text from Bahasa Indonesia to Ελληνικά: \n\n{TEXT}", "id", "el"),
         (f"Please translate this into German:\n{TEXT}", "", "de"),
         (f"Translate the following English text to French. Keep the format.\n\n{TEXT}", "", "fr"),
@@ -76,12 +76,6 @@ def test_languages_of_the_system_message(system: str, source: str, targets: tupl
     assert (found.texts, found.source, found.targets) == ((TEXT,), source, targets)
 
 
-def test_many_spaces_take_no_long_time() -> None:
-    began = time.process_time()
-    assert read_prompt(f"translate target language{' ' * 10_000}x", TEXT).targets == ()
-    assert time.process_time() - began < 2  # 60 seconds in quadratic time
-
-
 def test_the_instruction_of_the_user_comes_before_that_of_the_system() -> None:
     assert read_prompt("Translate to French.", f"Translate to German: {TEXT}").targets == ("de",)
 
@@ -114,13 +108,6 @@ def test_parts_between_separators() -> None:
     assert found.texts == ("one", "two", "three")
     assert found.value(["1", "2", "3"]) == "1\n==WEBLATE_PART==\n2\n==WEBLATE_PART==\n3"
     assert found.terms == (("a lamp", "Leuchte"), ("x", "y"))
-
-
-def test_arrays_and_objects_of_strings() -> None:
-    array = read_prompt("", '["a", "", "c"]')
-    assert (array.texts, array.value(["x", "", "z"])) == (("a", "", "c"), ["x", "", "z"])
-    table = read_prompt("", '{"title": "a", "body": "b"}')
-    assert table.value(["x", "y"]) == {"title": "x", "body": "y"}
 
 
 @pytest.mark.parametrize(
@@ -156,6 +143,7 @@ def test_a_message_of_the_system_that_would_not_be_read_to_its_end_is_refused() 
         ("translate " + "a" * 19_000, TEXT),
         ("translate to " * 1500, TEXT),
         ("translate" + " a" * 9000, TEXT),
+        (f"translate target language{' ' * 10_000}x", TEXT),
         ("", "translate to " + "a" * 500_000),
         ("", "translate the following" + " text" * 100_000),
         ("", "translate to language" + " " * 500_000),
