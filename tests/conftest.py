@@ -136,7 +136,7 @@ def beyond_a_third(tests: list[pytest.Item]) -> Iterator[pytest.Item]:
     """What is left out of the many cases of a test of models: always the same cases, and others for each test, so that
     every model is in some tests."""
     names = {test: test.nodeid.partition("[")[0] for test in tests}
-    counts = Counter(names.values())
+    counts = Counter(name for test, name in names.items() if not test.get_closest_marker("slow"))
     for test in tests:
         is_grid = test.path.relative_to(TESTS).parts[0] in GRIDS and counts[names[test]] > SMALL_GRID
         if is_grid and crc32(test.nodeid.encode()) % 3:

@@ -120,6 +120,8 @@ def test_a_link_that_names_the_model_alone_keeps_what_else_it_says(visit):
     until(page, "() => location.hash.includes('model=multi-head') && location.hash.includes('to=de')")
     rest(page)
     assert page.locator("select[aria-label=Direction]").input_value() == '["multi-head","en","de"]'
+    page.go_back()
+    until(page, "(text) => document.querySelector('textarea').value === text", TEXT)
 
 
 def test_a_number_below_the_first_one_is_the_first_one(visit):

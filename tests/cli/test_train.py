@@ -72,7 +72,7 @@ def test_without_a_recipe_the_budget_chooses_one(
 def test_a_signal_saves_and_says_how_to_go_on(
     limelight: Limelight, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
 ) -> None:
-    update, run = Report.update, tmp_path / "run"
+    update, run = Report.update, tmp_path / "my run"
 
     def interrupt(self, progress, result, rate) -> None:
         update(self, progress, result, rate)
@@ -83,7 +83,7 @@ def test_a_signal_saves_and_says_how_to_go_on(
     command = ["train", "--train", corpus / "valid.tsv", "--recipe", "tiny", *settings(), "--out", run]
     ended = limelight(*command, "--set", "tokens.vocabulary_size=80", "--max-steps", 4)
     assert ended.code == code
-    told = f"limelight: stopped by {signal.Signals(number).name}; `limelight train --out {run}` resumes the run"
+    told = f"limelight: stopped by {signal.Signals(number).name}; `limelight train --out '{run}'` resumes the run"
     assert ended.err.splitlines()[-1] == told
     assert [path.name for path in (run / "checkpoints").iterdir()] == ["step-00000002"]
     assert limelight("train", "--out", run).code == 0

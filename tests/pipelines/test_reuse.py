@@ -52,12 +52,13 @@ def test_other_directions_and_forced_words_are_searched(
     assert found.matches == ()
 
 
-def test_a_sentence_with_terms_is_translated_and_others_are_reused(
-    translator: Translator, memory: TranslationMemory
+@pytest.mark.parametrize(("term", "used"), [("Apotheke", [PAIRS[CLOSED]]), ("Pharmazie", [])])
+def test_a_segment_that_lacks_a_term_is_translated_and_others_are_reused(
+    translator: Translator, memory: TranslationMemory, term: str, used: list[str]
 ) -> None:
-    terms = Glossary([Term("pharmacy", "Apotheke")], "en")
+    terms = Glossary([Term("pharmacy", term)], "en")
     found = [
         translator.translate(text, source_lang="en", target_lang="de", memory=memory, glossary=terms)
         for text in (CLOSED, f"{CLOSED} {RESTART}")
     ]
-    assert [[match.target for match in each.matches] for each in found] == [[], [PAIRS[RESTART]]]
+    assert [[match.target for match in each.matches] for each in found] == [used, [*used, PAIRS[RESTART]]]

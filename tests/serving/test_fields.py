@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.requests import ClientDisconnect, Request
 
+from limelight.serving.dialects.libretranslate import Detect
 from limelight.serving.dialects.own import Translate
-from limelight.serving.fields import MAX_FIELDS, read_body, read_fields, read_form, read_query
+from limelight.serving.fields import MAX_FIELDS, Upload, read_body, read_fields, read_form, read_query
 from limelight.serving.limits import Limits
 from limelight.serving.refusal import Refusal
 
@@ -139,8 +140,14 @@ def test_files_and_fields_of_a_form() -> None:
     content = multipart(*(f'name="text"\r\n\r\n{each}'.encode() for each in "aü"), b'name="q"\r\n\r\nd',
                         b'name="file"; filename="a.txt"\r\n\r\nHello\r\n' + bytes(2 << 20))  # fmt: skip
     found = fields(content, f"{MULTIPART}; charset=UTF-8")
-    assert found.pop("file") == ("a.txt", b"Hello\r\n" + bytes(2 << 20))
+    assert found.pop("file") == Upload("a.txt", b"Hello\r\n" + bytes(2 << 20))
     assert found == {"text": ["a", "ü"], "q": "d"}
+
+
+def test_a_file_is_no_text() -> None:
+    """Nor is its name."""
+    with pytest.raises(Refusal, match=r"^q: "):
+        read_form(Detect, {"q": Upload("a.txt", b"Hello")})
 
 
 @pytest.mark.parametrize(

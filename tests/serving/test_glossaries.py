@@ -72,6 +72,7 @@ def test_weblate_asks_in_version_3(service: Running) -> None:
     dictionary = {"source_lang": "en", "target_lang": "de", "entries": TERMS, "entries_format": "tsv"}
     answer = asked(service, "POST", "/v3/glossaries", {"name": "weblate", "dictionaries": [dictionary]})
     assert (answer.status, answer.value["name"], answer.value["entry_count"]) == (201, "weblate", 2)
+    assert [each["entry_count"] for each in answer.value["dictionaries"]] == [2], "for DeepL's own client"
     assert answer.value in asked(service, "GET", "/v3/glossaries").value["glossaries"]
     identity = answer.value["glossary_id"]
     (found,) = translated(service, "the lamp hums", glossary_id=identity).value["translations"]

@@ -56,7 +56,7 @@ def test_the_first_validation_is_that_of_the_parent(
     assert first["chrf"] > 50  # the parent can do it
     said = capsys.readouterr().err
     assert f"the model keeps the other directions of {parent}" in said
-    assert "de-en (--train de-en=FILE trains one further)" in said.replace("\n", " ")
+    assert "de-en (--train de-en=FILE keeps one)" in said.replace("\n", " ")
 
 
 def test_the_new_model_has_all_directions_of_the_parent(parent: Path, tmp_path: Path) -> None:

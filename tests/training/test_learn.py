@@ -29,7 +29,8 @@ def trained(monkeypatch: pytest.MonkeyPatch, found: BeforeAfter | None) -> list[
 
     def train(config: RunConfig, work: Path, *, quiet: bool) -> None:
         calls.append(config)
-        for name in ("best/model.safetensors", "best/tokenizer/spm.model", "general/test.en-de.tsv", "data/x"):
+        texts = "general/test.en-de.tsv", "held-out/test.tsv", "data/x"
+        for name in ("best/model.safetensors", "best/tokenizer/spm.model", *texts):
             (work / name).parent.mkdir(parents=True, exist_ok=True)
             (work / name).write_text(name)
         (work / "config.yaml").write_text(dump_config(config))
@@ -55,13 +56,14 @@ def names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_better_model_is_written_with_its_general_text_and_scores(
+def test_a_better_model_is_written_with_its_general_text_its_held_out_text_and_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trained(monkeypatch, BeforeAfter(0.75, BETTER, SAME))
     assert learn(asked(), tmp_path / "new") == BeforeAfter(0.75, BETTER, SAME)
     assert names(tmp_path) == [
-        f"new/{BEFORE_AFTER}", f"new/{GENERAL}/test.en-de.tsv", "new/model.safetensors", "new/tokenizer/spm.model"
+        f"new/{BEFORE_AFTER}", f"new/{GENERAL}/test.en-de.tsv", "new/held-out/test.tsv", "new/model.safetensors",
+        "new/tokenizer/spm.model",
     ]  # fmt: skip
     assert read_before_after(tmp_path / "new") == BeforeAfter(0.75, BETTER, SAME)
 

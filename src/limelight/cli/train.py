@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -152,7 +153,7 @@ def train(
         raise
     except Stopped as stopped:
         if (out / "config.yaml").exists():
-            stopped.add_note(f"`limelight train --out {out}` resumes the run")
+            stopped.add_note(f"`limelight train --out {shlex.quote(str(out))}` resumes the run")
         raise
 
 

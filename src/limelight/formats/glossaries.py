@@ -27,7 +27,9 @@ def read_glossary(path: str | Path, source_lang: str = "", target_lang: str = ""
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {cause(error).lower()}") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{path}: not valid UTF-8 (byte 0x{error.object[error.start]:02x})") from None
+        raise UserError(
+            f"{path}: not valid UTF-8 (byte 0x{error.object[error.start]:02x}); convert it to UTF-8"
+        ) from None
     separator = max(",;", key=text.partition("\n")[0].count) if suffix == ".csv" else "\t"
     terms = read_rows(text, separator, str(path), (source_lang, target_lang))
     if not 0 < len(terms) <= MAX_TERMS:

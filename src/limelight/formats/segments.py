@@ -27,6 +27,10 @@ _BETWEEN_WORDS = re.compile(rf"(?<={LETTER})(?<![{UNSPACED}]){_REMOVED}(?![{UNSP
 _LINE_ENDS = re.compile(r"(?<! ) *[\t\r\n][ \t\r\n]*")
 
 
+class NoSegmentsError(UserError):
+    """A file has no segment in both of the named languages."""
+
+
 class Variant(NamedTuple):
     """A text in one language."""
 
@@ -89,7 +93,7 @@ def pairs_of(
         for one, other in combinations:
             yield Pair(plain_text(one.parts), plain_text(other.parts), file, segment.line)
     if seen and are_named and not has_pair:
-        raise UserError(
+        raise NoSegmentsError(
             f"{file}:1: the file has no segment in both {source} and {target}; its languages are: {_named(seen)}. "
             "Name two of them: FROM-TO= before the file's name, or --source and --target (to train), --from and --to "
             "(elsewhere)"

@@ -20,6 +20,7 @@ from threading import Lock
 from limelight.errors import UserError
 from limelight.files import cause, fill_file, locked
 from limelight.formats.pairs import names_languages, read_pairs
+from limelight.formats.segments import NoSegmentsError
 from limelight.text.languages import normal_code
 from limelight.text.pair import BadLine, Pair, normalized, one_line
 
@@ -60,10 +61,12 @@ class TranslationMemory:
 
 class Index:
     """The indexed segments of a file in one direction, whose languages may be unknown (empty). Matches have `name` in
-    their origin."""
+    their origin. Raises the stored `UserError` for a direction that the file does not have."""
 
     def __init__(self, path: Path, name: str) -> None:
         about = _read_about(path)
+        if "refusal" in about:
+            raise UserError(about["refusal"])
         self.path, self.name = path, name
         self.source, self.target = about["source"], about["target"]
         self._lock, self._database = Lock(), _opened(path)
@@ -100,9 +103,13 @@ def open_memory(
         before, bad = _file_state(path), list[BadLine]()
         say(f"{path}: its index is made, once")
         pairs = read_pairs([path], source, target, on_bad_line=lambda line: bad.extend([line] * (len(bad) < 3)))
-        if not _write_index(partial, pairs, {"file": before, "source": source, "target": target}):
-            reason = f" ({bad[0]})" if bad else ""
-            raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
+        about = {"file": before, "source": source, "target": target}
+        try:
+            if not _write_index(partial, pairs, about):
+                reason = f" ({bad[0]})" if bad else ""
+                raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
+        except NoSegmentsError as error:  # stored, as finding it out takes as long as an index
+            _write_index(partial, (), {**about, "refusal": str(error)})
         for line in bad:
             say(f"{line}; left out of the memory")
 
@@ -117,10 +124,10 @@ def open_memory(
     folder = Path(tempfile.mkdtemp(prefix="limelight-memory-"))
     try:
         build(folder / index.name)
+        memory = TranslationMemory([Index(folder / index.name, name or str(path))])
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    memory = TranslationMemory([Index(folder / index.name, name or str(path))])
     weakref.finalize(memory.indexes[0], shutil.rmtree, folder, ignore_errors=True)
     return memory
 

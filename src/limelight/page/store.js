@@ -111,6 +111,7 @@ const BURST = 1500; // milliseconds: typing without such a pause is one step bac
 /** Keep the address of the page in step with a store, and the store with the address. Back undoes another question. */
 export function followAddress(store) {
   let typed = 0;
+  let follows = false; // the address, which has its entry in the history already
   let asked = JSON.stringify(QUESTION.map(store.get));
   store.on(Object.keys(DEFAULTS), (changed) => {
     const now = JSON.stringify(QUESTION.map(store.get));
@@ -118,7 +119,7 @@ export function followAddress(store) {
     const typing = changed.includes("text") && Date.now() - typed < BURST;
     if (changed.includes("text")) typed = Date.now();
     const [text, , , , model] = JSON.parse(asked); // without a model nothing has been answered
-    const again = now !== asked && !typing && text && model && address !== location.hash;
+    const again = now !== asked && !typing && text && model && !follows;
     asked = now;
     try {
       history[again ? "pushState" : "replaceState"](null, "", address);
@@ -126,5 +127,9 @@ export function followAddress(store) {
       // A frame without an address of its own, as in a notebook.
     }
   });
-  addEventListener("hashchange", () => store.set({ ...DEFAULTS, ...readAddress(location.hash) }));
+  addEventListener("hashchange", () => {
+    follows = true;
+    store.set({ ...DEFAULTS, ...readAddress(location.hash) });
+    follows = false;
+  });
 }

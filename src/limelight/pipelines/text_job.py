@@ -16,7 +16,7 @@ from limelight.pipelines.job import Job, Steps, Text
 from limelight.pipelines.options import Options
 from limelight.pipelines.sentence import Sentence, Translations, with_spans
 from limelight.pipelines.translation import Translation, joined
-from limelight.text.glossary import whole_term, with_terms
+from limelight.text.glossary import find_terms, unused_terms, whole_term, with_terms
 from limelight.text.marking import Protector, has_marks
 from limelight.text.plan import MarkedSentence, Plan, plan_text, without_spans
 from limelight.text.protectors import DEFAULT, codes, outside
@@ -96,15 +96,18 @@ class _Work:
         same = unchanged(text.text, self._other, self._direction)
         memory = None if text.prefix else options.memory
         self._memory = memory.of(*names_of(self._direction)) if memory is not None else None
-        match = None
-        if self._memory and not (options.glossary and options.glossary.find(text.text)):
-            match = self._memory.find(text.text)
+        match = self._reusable(text.text)
         if same is not None:
             self.result = same
         elif match is not None:
             self.result = replace(reused(text.text, match, self._direction), source_lang_confidence=self._sure)
         else:
             self._plan = self._planned(() if text.prefix else (*kept, *self._protectors()))
+
+    def _reusable(self, text: str) -> MemoryMatch | None:
+        """The segment of the memory with this source, unless it lacks terms of the glossary."""
+        match = self._memory.find(text) if self._memory else None
+        return None if match and unused_terms(find_terms(text, self._options.glossary), match.target) else match
 
     @property
     def size(self) -> int:
@@ -151,7 +154,7 @@ class _Work:
         if source is None:
             return ()
         if not (text.prefix or source.numbers):
-            if self._memory is not None and not source.terms and (match := self._memory.find(source.text)):
+            if match := self._reusable(source.text):
                 return (reused(source.text, match, direction),)
             if term := whole_term(source.sent, source.terms):
                 return (unsearched(source.text, term, direction),)

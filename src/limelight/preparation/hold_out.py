@@ -8,6 +8,7 @@ all. No text of a held-out pair remains in training, on either side of any corpu
 import hashlib
 import heapq
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
@@ -87,7 +88,8 @@ def make_hold_out(config: RunConfig, run: Path, read: Reader, say: Say) -> None:
     ]
     say(
         f"held out {data.hold_out:,} pairs for validation and {data.hold_out:,} for tests"
-        f"{' of each direction' if len(chosen) > 1 else ''}: limelight evaluate --model {run} --test {' '.join(tests)}"
+        f"{' of each direction' if len(chosen) > 1 else ''}: limelight evaluate --model {shlex.quote(str(run))} --test "
+        f"{shlex.join(tests)}"
     )
 
 

@@ -4,7 +4,8 @@ import asyncio
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ValidationError
@@ -23,8 +24,9 @@ JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded",
 Form = TypeVar("Form", bound=BaseModel)
 
 
-class Upload(NamedTuple):
-    """A file of a request."""
+@dataclass(frozen=True)
+class Upload:
+    """A file of a request. Not a tuple, which would be valid as a list of texts."""
 
     name: str
     content: bytes

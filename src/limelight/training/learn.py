@@ -7,6 +7,7 @@ from pathlib import Path
 from limelight.config import RunConfig
 from limelight.errors import RunError, UserError
 from limelight.files import cause, remove, whole_folder
+from limelight.preparation.hold_out import HELD_OUT
 from limelight.preparation.replay import GENERAL, MIN_PAIRS, plan_replay
 from limelight.signals import Stopped
 from limelight.storage.layout import BEST, CONFIG
@@ -57,8 +58,9 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
         with whole_folder(output) as partial:
             shutil.copytree(work / BEST, partial, dirs_exist_ok=True)
             shutil.copy(work / BEFORE_AFTER, partial / BEFORE_AFTER)
-            if (work / GENERAL).is_dir():
-                shutil.copytree(work / GENERAL, partial / GENERAL)
+            for name in (GENERAL, HELD_OUT):
+                if (work / name).is_dir():
+                    shutil.copytree(work / name, partial / name)
     except OSError as error:
         raise RunError(
             f"{output}: the model cannot be written: {cause(error)}; it is kept in {work}, and the same command "

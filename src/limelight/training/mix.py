@@ -134,7 +134,10 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     before_after = BeforeAfter(share, new, general)
     write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(before_after, indent=2).decode() + "\n")
     if not share:
-        say(f"training gained nothing on the new text: the model is {config.begin_with}, unchanged")
+        say(
+            f"the model is {config.begin_with}, unchanged: no mean of old and trained weights is better on the new "
+            f"text and loses at most {MAX_LOSS} BLEU on general text (--set data.replay=0 keeps all that is trained)"
+        )
     for line in before_after.lines():
         say(line)
 

@@ -190,7 +190,8 @@ def parent_warnings(config: RunConfig) -> Iterator[str]:
     if kept := untrained_directions(config):
         yield (
             f"the model keeps the other directions of {config.begin_with}, which may get worse without training text: "
-            f"{', '.join(map(str, kept))} (--train {kept[0]}=FILE trains one further)"
+            f"{', '.join(map(str, kept))} ({'--general' if config.data.replay else '--train'} {kept[0]}=FILE "
+            "keeps one)"
         )
     if config.data.general and not config.data.replay:
         yield "warning: --general is not used, for this run replays nothing (data.replay=0)"

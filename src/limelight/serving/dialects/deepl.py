@@ -248,6 +248,10 @@ def _shown(glossary: StoredGlossary) -> JsonObject:
     }
 
 
+def _with_dictionary(shown: JsonObject) -> JsonObject:
+    return {**shown, "dictionaries": [shown]}
+
+
 def _glossary_of(call: Call) -> StoredGlossary:
     return call.service.glossaries.find(call.client.key, call.path["id"])
 
@@ -266,14 +270,19 @@ async def create(call: Call, form: NewGlossary) -> JsonObject:
 @API.route("/v3/glossaries", "POST", status=201)
 async def create_with_dictionary(call: Call, form: NewGlossaries) -> JsonObject:
     """Create a glossary with one dictionary."""
-    return await create(call, read_form(NewGlossary, {**form.dictionaries[0], "name": form.name}))
+    return _with_dictionary(await create(call, read_form(NewGlossary, {**form.dictionaries[0], "name": form.name})))
 
 
 @API.route("/v2/glossaries")
-@API.route("/v3/glossaries")
 async def several(call: Call) -> JsonObject:
     """List the glossaries."""
     return {"glossaries": list(map(_shown, call.service.glossaries.list(call.client.key)))}
+
+
+@API.route("/v3/glossaries")
+async def several_with_dictionaries(call: Call) -> JsonObject:
+    """List the glossaries, each with its dictionary."""
+    return {"glossaries": list(map(_with_dictionary, (await several(call))["glossaries"]))}
 
 
 @API.route("/v2/glossaries/{id}")

@@ -220,7 +220,7 @@ async def add_memory(call: Call, form: NewMemory) -> JsonObject:
     source, target = call.service.catalog.ways(form.source_lang, form.target_lang)[0].direction
     memory = StoredMemory(owner=call.client.key, name=form.name, source=source, target=target)
     # A thread works on it, so it is stored whole also where the client leaves meanwhile.
-    kept, left_out = await asyncio.shield(call.service.memories.add(memory, *call.file))
+    kept, left_out = await asyncio.shield(call.service.memories.add(memory, call.file.name, call.file.content))
     reason = f"line {left_out[0].line}: {left_out[0].reason}" if left_out else ""
     return {"format": FORMAT, "left_out": len(left_out), "reason": reason, **_shown(kept)}
 
