@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from limelight.serving.dialects.own import NewMemory, add_memory
+from limelight.serving.fields import Upload
 from limelight.serving.keys import Key, Keys, digest
 from limelight.serving.limits import Limits
 from limelight.serving.links import Loading
@@ -195,7 +196,7 @@ def test_a_memory_whose_client_leaves_is_stored_whole(tmp_path: Path, monkeypatc
     monkeypatch.setattr(Memories, "_fill", slow)
     catalog = SimpleNamespace(ways=lambda *_: [SimpleNamespace(direction=("en", "de"))])
     service = SimpleNamespace(catalog=catalog, memories=memories)
-    call: Any = SimpleNamespace(service=service, client=SimpleNamespace(key=""), file=("a.tsv", b"a\tb"))
+    call: Any = SimpleNamespace(service=service, client=SimpleNamespace(key=""), file=Upload("a.tsv", b"a\tb"))
 
     async def leave() -> None:
         adding = asyncio.ensure_future(add_memory(call, NewMemory(name="x", source_lang="en", target_lang="de")))
