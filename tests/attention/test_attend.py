@@ -169,13 +169,3 @@ def test_a_query_without_keys_gets_zeros_and_finite_gradients(
     if query == 1:  # nobody looked at the first row's keys and values
         assert (inputs[1].grad[0] == 0).all()
         assert (inputs[2].grad[0] == 0).all()
-
-
-def test_causal_queries_stand_at_the_last_keys(seed: int) -> None:
-    """A cached past: the last queries alone get what they got among all."""
-    queries, keys, values = random_inputs(query=KEY)
-    for want_weights in (False, True):
-        together, _ = attend(queries, keys, values, causal=True, want_weights=want_weights)
-        for last in (1, 3):
-            alone, _ = attend(queries[:, :, -last:], keys, values, causal=True, want_weights=want_weights)
-            torch.testing.assert_close(alone, together[:, :, -last:], rtol=1e-10, atol=1e-10)

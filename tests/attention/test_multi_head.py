@@ -70,15 +70,6 @@ def test_it_is_torchs(seed: int) -> None:
     torch.testing.assert_close(weights, expected_weights, rtol=1e-10, atol=1e-10)
 
 
-def test_causal_self_attention_is_torchs(seed: int) -> None:
-    attention = make()
-    inputs, _ = random_inputs()
-    output, _ = call(attention, inputs, inputs, causal=True)
-    future = torch.ones(QUERY, QUERY, dtype=torch.bool).triu(1)
-    expected, _ = as_torch(attention)(inputs, inputs, inputs, attn_mask=future)
-    torch.testing.assert_close(output, expected, rtol=1e-10, atol=1e-10)
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("name", IN_HEADS)
 @pytest.mark.parametrize("causal", [False, True])

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from limelight.attention.scores import Score, build_head_score, build_score
 from limelight.config.models import SCORES
-from limelight.errors import UserError
 
 BATCH, QUERY, KEY, QUERY_SIZE, KEY_SIZE, HIDDEN = 2, 3, 5, 7, 11, 13
 
@@ -58,14 +57,6 @@ def test_score_is_the_formula(name: str, seed: int) -> None:
                 assert scores[row, query, key].item() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_preparing_the_keys_once_changes_nothing(name: str, seed: int) -> None:
-    score, queries, keys = make(name)
-    prepared = score.prepare(keys)
-    one_by_one = [score.compare(queries[:, place : place + 1], prepared) for place in range(QUERY)]
-    torch.testing.assert_close(torch.cat(one_by_one, dim=1), score(queries, keys), rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("name", SCORES.parts)
 def test_every_row_of_the_registry_is_a_score(name: str, seed: int) -> None:
     score = build_score(name, 7, 7, 3)
@@ -73,10 +64,3 @@ def test_every_row_of_the_registry_is_a_score(name: str, seed: int) -> None:
     assert score(torch.randn(2, 5, 7), torch.randn(2, 4, 7)).shape == (2, 5, 4)
     if score.in_self_attention:
         assert type(build_head_score(name, 7)) is type(score)
-
-
-def test_build_score_refuses_an_unknown_name() -> None:
-    with pytest.raises(
-        UserError, match="unknown score 'cosine'; choose from dot, scaled_dot, general, concat, concat_bias, additive"
-    ):
-        build_score("cosine", 7, 7, 3)

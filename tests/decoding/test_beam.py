@@ -2,6 +2,7 @@
 
 import heapq
 import math
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -81,68 +82,27 @@ def test_a_wide_beam_is_exhaustive_search(seed: int, alpha: float, longest: int)
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("beam", [1, 2, 3, 5])
 def test_a_narrow_beam_is_the_plain_loop_and_stopping_early_loses_nothing(seed: int, beam: int, alpha: float) -> None:
-    """A beam of one is greedy search, which ends with its first end."""
-    model, longest, n_best, enough = random_model(7, 5), 11, min(2, beam), 1 if beam == 1 else math.inf
-    results = search(model, *range(7), longest=longest, beam=beam, alpha=alpha, n_best=n_best)
-    for kind, hypotheses in enumerate(results):
-        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, enough=enough)[:n_best]
+    """A beam of one is greedy search, which ends with its first end. With patience it is the best of what a search
+    without an end of its own has found by then. A prefix leads every hypothesis, and counts."""
+    model, requests, draw = random_model(28, 5), list[Request](), random.Random(seed)
+    for kind in range(28):
+        prune = draw.choice((math.inf, 0.01, 0.5, 2.0, 1000.0)) if beam > 1 else math.inf
+        settings = SearchSettings(
+            beam_size=beam, n_best=draw.choice((1, beam)) if prune == math.inf else 1, length_penalty=alpha,
+            length_offset=draw.choice((0.0, 5.0)), patience=draw.choice((0.2, 0.5, 1.0, 2.0, math.inf)), prune=prune,
+        )  # fmt: skip
+        requests.append(Request([kind], 11, settings, draw.choice(((), (4,), (3, 1), (3, 1, 2)))))
+    for kind, (request, hypotheses) in enumerate(zip(requests, decode_batch(model, requests), strict=True)):
+        how, forced = request.settings, request.prefix
+        enough = 1 if beam == 1 else max(how.patience * beam, how.n_best)  # so many as are wanted are found in any case
+        expected = plain_beam(
+            model, kind, beam=beam, longest=11, alpha=alpha, forced=forced, enough=enough, prune=how.prune,
+            offset=how.length_offset,
+        )[: how.n_best]  # fmt: skip
         found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
         assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
         assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
-
-
-def with_patience(
-    model: TableModel, patience: float, *, beam: int, longest: int, alpha: float = 0.6, n_best: int = 1
-) -> list[list[Hypothesis]]:
-    settings = SearchSettings(beam_size=beam, n_best=n_best, length_penalty=alpha, patience=patience)
-    return decode_batch(model, [Request([kind], longest, settings) for kind in range(len(model.logits))])
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("beam", [2, 3, 5])
-@pytest.mark.parametrize("patience", [0.2, 0.5, 1.0, 2.0])
-def test_patience_ends_where_enough_have_ended(seed: int, beam: int, alpha: float, patience: float) -> None:
-    """The best of what a search without an end of its own has found by then."""
-    model, longest, n_best = random_model(7, 5), 11, 2
-    results = with_patience(model, patience, beam=beam, longest=longest, alpha=alpha, n_best=n_best)
-    for kind, hypotheses in enumerate(results):
-        enough = max(patience * beam, n_best)  # so many as are wanted are found in any case
-        expected = plain_beam(model, kind, beam=beam, longest=longest, alpha=alpha, enough=enough)[:n_best]
-        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
-        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
-
-
-def pruned(
-    model: TableModel,
-    prune: float,
-    *,
-    beam: int,
-    longest: int,
-    alpha: float = 0.6,
-    prefix: Sequence[int] = (),
-    offset: float = 5.0,
-) -> list[list[Hypothesis]]:
-    settings = SearchSettings(beam_size=beam, length_penalty=alpha, length_offset=offset, prune=prune)
-    kinds = range(len(model.logits))
-    return decode_batch(model, [Request([kind], longest, settings, tuple(prefix)) for kind in kinds])
-
-
-@pytest.mark.parametrize("alpha", ALPHAS)
-@pytest.mark.parametrize("beam", [2, 3, 5])
-@pytest.mark.parametrize("prune", [0.01, 0.5, 2.0, 1000.0])
-@pytest.mark.parametrize(("prefix", "offset"), [((), 5.0), ((3, 1), 0.0)])
-def test_pruning_is_that_of_the_plain_loop(
-    seed: int, beam: int, alpha: float, prune: float, prefix: tuple[int, ...], offset: float
-) -> None:
-    model, longest, same = random_model(7, 5), 11, {"beam": beam, "alpha": alpha, "offset": offset}
-    for kind, (found,) in enumerate(pruned(model, prune, longest=longest, prefix=prefix, **same)):
-        expected = plain_beam(model, kind, longest=longest, prune=prune, forced=prefix, **same)
-        if expected:
-            assert found.ids == expected[0][1]
-            assert found.score == pytest.approx(expected[0][0], abs=1e-6)
-        else:
-            assert not found.finished
+        assert all(hypothesis.ids[: len(forced)] == forced for hypothesis in hypotheses)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
@@ -163,23 +123,11 @@ def test_what_is_pruned_is_not_computed(seed: int) -> None:
     logits = random_model(1, 5, spread=3).logits
     logits[..., 0] = -60  # none ends
     everything, few = TableModel(logits), TableModel(logits)
-    pruned(everything, math.inf, beam=4, longest=12)
-    pruned(few, 0.5, beam=4, longest=12)
+    for model, prune in ((everything, math.inf), (few, 0.5)):
+        decode_batch(model, [Request([0], 12, SearchSettings(beam_size=4, length_penalty=0.6, prune=prune))])
     assert everything.lived == [1] + [4] * 12
     assert len(few.lived) == 13
     assert sum(few.lived) < sum(everything.lived)
-
-
-@pytest.mark.parametrize("beam", [1, 3])
-def test_a_prefix_leads_every_hypothesis_and_counts(seed: int, beam: int) -> None:
-    model, prefix, enough = random_model(3, 5), [[3, 1, 2], [], [4]], 1 if beam == 1 else math.inf
-    results = search(model, 0, 1, 2, longest=7, beam=beam, n_best=beam, prefix=prefix)
-    for kind, (hypotheses, forced) in enumerate(zip(results, prefix, strict=True)):
-        expected = plain_beam(model, kind, beam=beam, longest=7, alpha=0.6, forced=forced, enough=enough)[:beam]
-        found = [hypothesis for hypothesis in hypotheses if hypothesis.finished]
-        assert [hypothesis.ids for hypothesis in found] == [ids for _, ids in expected]
-        assert [hypothesis.score for hypothesis in found] == pytest.approx([score for score, _ in expected], abs=1e-6)
-        assert all(hypothesis.ids[: len(forced)] == tuple(forced) for hypothesis in hypotheses)
 
 
 def test_the_limit_counts_tokens_without_the_end() -> None:

@@ -4,7 +4,6 @@ import heapq
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -17,7 +16,7 @@ from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import all_endings, log_probabilities, random_model
-from tests.decoding.test_mixed_settings import drained, random_request
+from tests.decoding.test_mixed_settings import drained
 from tests.decoding.test_shortlist import scored, whole
 
 EXACT = SearchSettings(beam_size=324, n_best=3, length_penalty=0.6)
@@ -104,25 +103,6 @@ def test_every_phrase_comes_with_every_beam(seed: int, beam_size: int) -> None:
         assert len(found.ids) <= request.limit
         exact = math.fsum(log_probabilities(model, number % 23, [*found.ids, 0]))
         assert found.log_probability == pytest.approx(exact)
-
-
-def test_others_beside_it_change_nothing(seed: int) -> None:
-    """Requests with phrases, of any beam, beside any others; joining at different times."""
-    random.seed(seed)
-    model, requests = random_model(23, 7), list[Request]()
-    for number in range(16):
-        request = random_request(number)
-        asked: tuple[Phrase, ...] = ()
-        if request.settings.sampling is None and number % 2:
-            asked = tuple(random_phrase(7, longest=2) for _ in range(random.randint(1, 2)))
-        requests.append(replace(request, phrases=asked))
-    engine, found, waiting = Engine(model, batch_tokens=60), {}, list(requests)
-    while waiting or engine.busy:
-        for _ in range(min(random.randint(0, 4), len(waiting))):
-            engine.submit(waiting.pop(0))
-        found.update({number: hypotheses for number, hypotheses, error in engine.step() if error is None})
-    for number, request in enumerate(requests):
-        assert found[number] == decode_batch(model, [request])[0]
 
 
 def test_phrases_and_shortlists_go_together(seed: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from limelight.decoding.constraints import Phrase
 from limelight.decoding.engine import ROWS, SOURCES, Engine, Outcome
 from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling
@@ -20,6 +21,7 @@ KINDS, VOCABULARY = 23, 7
 
 def random_settings() -> SearchSettings:
     """Any search there is, each setting drawn for itself."""
+    rules = random.choice(((), (), (("no_repeat_ngram", 2),), (("repetition_penalty", 1.5),)))
     if random.random() < 0.3:
         sampling = Sampling(
             temperature=random.choice((0.7, 1.0, 1.5)),
@@ -27,7 +29,7 @@ def random_settings() -> SearchSettings:
             top_p=random.choice((0.8, 1.0)),
             seed=random.randint(0, 99),
         )
-        return SearchSettings(n_best=random.choice((1, 2)), sampling=sampling)
+        return SearchSettings(n_best=random.choice((1, 2)), sampling=sampling, rules=rules)
     beam_size = random.choice((1, 2, 4))
     return SearchSettings(
         beam_size=beam_size,
@@ -36,16 +38,20 @@ def random_settings() -> SearchSettings:
         length_offset=random.choice((0.0, 5.0)),
         patience=random.choice((0.5, 1.0, math.inf)),
         prune=random.choice((1.0, 4.0, math.inf)),
+        rules=rules,
     )
 
 
 def random_request(number: int) -> Request:
+    settings = random_settings()
+    form = tuple(random.choices(range(1, VOCABULARY), k=random.choice((1, 2))))
     return Request(
         [random.randrange(KINDS)] + [1] * random.randint(0, 8),
         random.randint(0, 12),
-        random_settings(),
+        settings,
         tuple(random.choices(range(1, VOCABULARY), k=random.choice((0, 0, 1, 4)))),
         substream=(number,),
+        phrases=() if settings.sampling or random.random() < 0.6 else (Phrase((form,)),),
     )
 
 

@@ -1,7 +1,6 @@
 """What may not come next: no run of tokens twice, and an option of one's own in one function and one row."""
 
 import math
-import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,16 +8,13 @@ import numpy as np
 import pytest
 
 from limelight.config import DecodingConfig
-from limelight.decoding.engine import Engine
 from limelight.decoding.request import Request, SearchSettings, search_settings
 from limelight.decoding.rules import RULES, Rule, no_repeat_ngram
 from limelight.decoding.sampling import Sampling
-from limelight.decoding.shortlist import ShortOutput
 from limelight.errors import UserError
 from limelight.pipelines.translator import Translator
 from tests.decoding.decode import decode_batch
 from tests.decoding.fakes import TableModel, characters, log_probabilities, random_model
-from tests.decoding.test_shortlist import scored, whole
 
 HOW: dict[str, dict[str, Any]] = {
     "greedy": {},
@@ -86,34 +82,6 @@ def test_where_nothing_is_left_the_text_ends(seed: int, how: str) -> None:
     ((found, *_),) = decode_batch(looping(), [Request([1], 90, settings)])
     assert found.finished
     assert len(set(found.ids)) == len(found.ids) <= 6
-
-
-@pytest.mark.parametrize("how", HOW)
-@pytest.mark.parametrize("listed", [False, True])
-def test_rules_are_those_of_their_request_alone(seed: int, how: str, listed: bool) -> None:
-    """With shortlists and without, beside others that have no rules."""
-    random.seed(seed)
-    model = scored()
-    model.logits[..., 0] -= 9
-    model.logits[..., 2:4] += 9
-    short = ShortOutput(model, whole(model), "fp32") if listed else None
-    own, requests = None if short is None else short.listed([1]), []
-    for number in range(16):
-        rules = (("no_repeat_ngram", random.randint(1, 3)),) if number % 2 else ()
-        settings = SearchSettings(**HOW[how], rules=rules)
-        requests.append(Request([number % 5], 9, settings, shortlist=own, substream=(number,)))
-    engine = Engine(model, batch_tokens=12, short=short)
-    numbers = [engine.submit(request) for request in requests]
-    found = {}
-    while engine.busy:
-        found.update({number: hypotheses for number, hypotheses, _ in engine.step()})
-    for number, request in zip(numbers, requests, strict=True):
-        alone = Engine(model, short=short)
-        alone.submit(request)
-        outcomes = []
-        while alone.busy:
-            outcomes += alone.step()
-        assert found[number] == outcomes[0].hypotheses
 
 
 @pytest.mark.parametrize("value", [0, -1, 2.5, "3"])

@@ -5,11 +5,10 @@ import math
 import pytest
 import torch
 
-from limelight.decoding.request import Request, SearchSettings
 from limelight.decoding.sampling import Sampling, draw, permit
 from limelight.errors import RunError, UserError
-from tests.decoding.decode import decode_batch, sample_search
-from tests.decoding.fakes import limits, log_probabilities, random_model, sources
+from tests.decoding.decode import sample_search
+from tests.decoding.fakes import limits, random_model, sources
 
 
 def chance(counts: torch.Tensor, probabilities: torch.Tensor) -> float:
@@ -35,28 +34,6 @@ def test_draws_follow_the_distribution(seed: int, sampling: Sampling) -> None:
     scaled = logits / sampling.temperature
     expected = torch.tensor(probabilities_of(scaled, sampling.top_k, sampling.top_p), dtype=torch.float64)
     assert chance(drawn.bincount(minlength=7).double(), expected) > 1e-7
-
-
-def test_temperature_and_cuts_do_not_enter_the_log_probability(seed: int) -> None:
-    model, sampling = random_model(3, 7), Sampling(temperature=0.7, top_k=5, top_p=0.9, seed=seed)
-    found = sample_search(model, *sources(0, 1, 2), max_lengths=limits(5, 5, 5), sampling=sampling)
-    for kind, hypothesis in enumerate(found):
-        ids = [*hypothesis.ids, 0] if hypothesis.finished else hypothesis.ids
-        assert hypothesis.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, ids)), abs=1e-9)
-        assert hypothesis.score == hypothesis.log_probability
-
-
-def test_samples_of_a_request_end_by_themselves_and_are_sorted(seed: int) -> None:
-    """Each has the log-probability of its tokens, whatever others of the request have ended before."""
-    model, settings = random_model(7, 5), SearchSettings(n_best=4, sampling=Sampling(seed=seed))
-    for kind, found in enumerate(decode_batch(model, [Request([kind], 6, settings, (2,)) for kind in range(7)])):
-        assert len(found) == 4
-        assert found == sorted(found, key=lambda sample: -sample.score)
-        for sample in found:
-            assert sample.ids[0] == 2
-            assert sample.finished or len(sample.ids) == 6
-            ids = [*sample.ids, 0] if sample.finished else sample.ids
-            assert sample.log_probability == pytest.approx(math.fsum(log_probabilities(model, kind, ids)), abs=1e-9)
 
 
 def test_top_k_keeps_exactly_k_even_where_logits_are_equal() -> None:

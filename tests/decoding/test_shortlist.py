@@ -57,6 +57,7 @@ SETTINGS = {
     "greedy": SearchSettings(),
     "beam": SearchSettings(beam_size=3, n_best=2, length_penalty=0.6),
     "sampling": SearchSettings(n_best=2, sampling=Sampling(seed=3)),
+    "rules": SearchSettings(beam_size=2, rules=(("no_repeat_ngram", 1),)),
 }
 
 

@@ -90,7 +90,7 @@ def test_a_picture_in_a_sentence_stays() -> None:
     assert not units_of("<svg><code></svg>" * 20_000, ".html")  # minutes in quadratic time
 
 
-@pytest.mark.parametrize("text", ["<" + "a" * 40_000, "{{" * 25_000 + " a dog"])
+@pytest.mark.parametrize("text", ["<" + "a" * 40_000, "{{" * 25_000 + " a dog", "<a " + '"<a" ' * 10_000])
 def test_what_has_no_end_takes_linear_time(text: str) -> None:
     began = time.process_time()
     translated(text, ".html")
@@ -112,12 +112,6 @@ def test_an_entity_of_thousands_of_digits_is_no_character() -> None:
 
 def test_attributes_of_what_is_not_translated_stay() -> None:
     assert texts('<p class="notranslate" title="a name">a name</p><img translate="NO" alt="a corp">', ".html") == []
-
-
-def test_quotes_that_stay_open_take_linear_time() -> None:
-    began = time.process_time()
-    texts("<a " + '"<a" ' * 10_000, ".html")
-    assert time.process_time() - began < 2
 
 
 def test_an_element_without_an_end_ends_with_the_one_around_it() -> None:

@@ -1,13 +1,9 @@
 """Lines: one item for each, ended by \\n alone, bad ones named, memory bounded."""
 
-import gzip
 import io
-import lzma
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,12 +12,6 @@ from limelight.formats import lines as module
 from limelight.formats import read_lines
 from limelight.formats.lines import MAX_LINE_BYTES, scan_lines, scan_text
 from limelight.text.pair import BadLine
-
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
-    ".xz": lzma.compress,
-    ".zst": zstandard.ZstdCompressor().compress,
-}
 
 
 def scan(content: bytes) -> list[str | BadLine]:

@@ -29,12 +29,6 @@ def scan(folder: Path, source: bytes, target: bytes) -> list[Pair | BadLine]:
     return list(scan_moses(*write(folder, source, target)))
 
 
-def test_lines_make_pairs(tmp_path: Path) -> None:
-    pairs = scan(tmp_path, b"a\n\nc\n", b"A\r\nB\r\nC")
-    file = str(tmp_path / "t.en")
-    assert pairs == [Pair("a", "A", file, 1), Pair("", "B", file, 2), Pair("c", "C", file, 3)]
-
-
 KINDS = st.sampled_from(["good", *CORRUPTIONS])
 
 
@@ -59,11 +53,6 @@ def test_a_bad_line_takes_its_partner_and_nothing_else(
         else:
             assert kind != ("good", "good")
             assert item.file == str(folder / ("t.en" if kind[0] != "good" else "t.de"))
-
-
-def test_two_bad_sides_are_one_report(tmp_path: Path) -> None:
-    (bad,) = scan(tmp_path, b"\xff\n", b"a\0\n")
-    assert f"{tmp_path / 't.en'}:1: not valid UTF-8" in str(bad)
 
 
 @pytest.mark.parametrize(("sources", "targets"), [(3, 5), (5, 3), (0, 2), (2, 0)])

@@ -6,7 +6,7 @@ import pytest
 
 from limelight.formats import read_pairs
 from limelight.text.pair import BadLine
-from tests.formats.files import PO_HEADER, qt, write, xliff
+from tests.formats.files import PO_HEADER, write, xliff
 
 
 def unit(number: int, attributes: str = "", target: str = "") -> str:
@@ -31,15 +31,10 @@ FILES = {
     ),
     "3.po": PO_HEADER + 'msgid "a"\nmsgstr "1"\n\n#, fuzzy\nmsgid "a"\nmsgstr "2"\n\n#, fuzzy\nmsgid "a"\nmsgstr ""\n'
     '\n#~ msgid "a"\n#~ msgstr "3"\n',
-    "4.ts": qt("".join(
-        f"<message><source>a</source><translation{kind}>{text}</translation></message>"
-        for text, kind in [("1", ""), ("2", " type='unfinished'"), ("", " type='unfinished'"),
-                           ("3", " type='obsolete'")]
-    )),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "used"), [("1.xlf", "1234"), ("2.xlf", "1234"), ("3.po", "1"), ("4.ts", "1")])
+@pytest.mark.parametrize(("name", "used"), [("1.xlf", "1234"), ("2.xlf", "1234"), ("3.po", "1")])
 def test_segments_by_their_states(name: str, used: str, tmp_path: Path) -> None:
     unused: list[BadLine] = []
     path = write(tmp_path, name, FILES[name])

@@ -42,15 +42,6 @@ def read(model: Transformer, state: TransformerState, steps: int) -> Transformer
     return state
 
 
-def test_the_columns_of_a_hypothesis_are_those_of_its_ancestors(seed: int) -> None:
-    model = transformer()
-    past = read(model, begun(model, 2), 3).past.reorder(torch.tensor([[1, 0], [0, 0], [0, 1]]))
-    _, may_attend = past.extended()
-    own = torch.eye(2, dtype=torch.bool).repeat(1, 3)
-    expected = torch.stack([own.flip(0), own[[0, 0]], own])
-    assert torch.equal(may_attend, torch.cat([expected, torch.eye(2, dtype=torch.bool).expand(BATCH, 2, 2)], dim=2))
-
-
 # ---- what is copied
 
 
@@ -135,6 +126,3 @@ def test_a_long_source_that_has_gone_takes_no_room(config: TransformerConfig | R
     fixed = getattr(config, "wiring", "") == "fixed"
     assert longest(state) == (1 if fixed else 4)
     assert model.step(torch.full((3, 1), 7), state)[0].isfinite().all()
-
-
-# ---- rows of a tensor

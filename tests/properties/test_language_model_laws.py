@@ -13,15 +13,12 @@ from torch import Tensor
 from limelight.batching.batch import Batch
 from limelight.inference.prepare import prepare
 from limelight.models.transformer.halves import DecoderOnly
-from limelight.training.optimization.loss import batch_loss
-from limelight.training.optimization.precision import HalfCopy
 from tests.models.followed import Followed, assert_same
 from tests.models.helpers import (
     batch_as_it_stands,
     decoder_only,
     every_language_model,
     exact_model,
-    make_model,
     random_rows,
 )
 
@@ -74,31 +71,6 @@ def test_wherever_a_text_is_cut_in_two_its_features_are_the_same(model: DecoderO
             assert_same(stepped[row, :length], whole[row][cut:])
 
 
-def test_without_a_source_a_text_is_its_target(model: DecoderOnly) -> None:
-    batch = without_source(model, texts((3, 6, 4)))
-    features = model(batch)
-    assert_same(features, model.read(batch.target_in))
-    assert_same(step_through(model, batch), features)
-
-
-@pytest.mark.parametrize("prompts", [(0, 0, 0), (0, 3, 1, 7)])
-def test_hypotheses_after_prompts_of_any_length(model: DecoderOnly, prompts: tuple[int, ...]) -> None:
-    with torch.inference_mode():
-        followed = Followed(model, texts(prompts), 3)
-        for _ in range(3):
-            followed.step()
-            followed.reorder()
-        followed.admit(texts((0, 5)), [1, len(prompts)])
-        followed.step()
-        followed.reorder()
-        followed.admit(texts((13,)), [0])  # a prompt longer than all that was ever there
-        followed.step()
-        followed.admit(texts((0,) * (len(prompts) + 1)), list(range(len(prompts) + 1)))
-        followed.step()
-        followed.reorder()
-        followed.step()
-
-
 @pytest.mark.parametrize("life", range(3))
 def test_a_random_life_of_what_is_packed(model: DecoderOnly, life: int, seed: int) -> None:
     model = model.float()
@@ -117,20 +89,6 @@ def test_what_is_packed_begins_with_nothing(model: DecoderOnly, precision: str) 
     for found in logits[1:]:
         tolerance = {"fp32": 1e-4, "bf16": 0.1, "int8": 0.3}[precision] * float(logits[0].abs().max())
         torch.testing.assert_close(found, logits[0], rtol=0, atol=tolerance)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_updates_may_be_computed_in_half_precision(name: str, seed: int) -> None:
-    """Gradients of the copy in bf16 arrive at the model, and point where its own do."""
-    model = make_model(MODELS[name]).eval()
-    half = HalfCopy(model).refreshed()
-    batch = without_source(model, texts((14, 12, 16, 11)))
-    batch_loss(half, batch, label_smoothing=0.1).backward()
-    found = [parameter.grad.clone() for parameter in model.parameters()]
-    model.zero_grad()
-    batch_loss(model, batch, label_smoothing=0.1).backward()
-    expected = torch.cat([parameter.grad.flatten() for parameter in model.parameters()])
-    assert torch.cosine_similarity(torch.cat([each.flatten() for each in found]), expected, dim=0) > 0.95
 
 
 def test_a_text_may_be_longer_than_the_masks_of_short_ones(seed: int) -> None:

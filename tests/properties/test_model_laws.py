@@ -65,15 +65,6 @@ def test_what_stands_in_the_padding_changes_nothing(model: Seq2Seq) -> None:
     assert_same(changed[batch.target_valid], model(batch)[batch.target_valid])
 
 
-def test_batch_order_does_not_matter(model: Seq2Seq) -> None:
-    sources = random_rows((6, 1, 4), model.source_padding + 1)
-    targets = random_rows((2, 4, 3), model.target_padding + 1)
-    features = model(batch_of(model, sources, targets))
-    order = torch.randperm(3)
-    shuffled = batch_of(model, [sources[row] for row in order], [targets[row] for row in order])
-    assert_same(model(shuffled), features[order])
-
-
 def test_the_future_does_not_change_the_past(model: Seq2Seq) -> None:
     batch = random_batch(model)
     features = model(batch)

@@ -3,7 +3,6 @@
 import pytest
 
 from limelight.text.clean import encoding_damage
-from limelight.text.judge import foreign_language
 
 TEXTS = {
     "de": "Die Brücke über den Fluß ist größer, „als“ man glaubt – und schöner …",
@@ -31,18 +30,3 @@ def test_lost_characters_are_damage() -> None:
     assert encoding_damage("sch\ufffdn")
     assert encoding_damage("Die Br?cke ist gr??er")
     assert encoding_damage("犬" * 200_000) == ""  # minutes in quadratic time
-
-
-@pytest.mark.parametrize(
-    ("text", "language", "found"),
-    [
-        ("I've got Tom's keys, haven't I?", "en", ""),
-        ("C'est pour le chien qui est dans la rue.", "de", "fr"),
-        ("Der Hund ist nicht in dem Haus.", "en", "de"),
-        ("Собака бежит по траве", "en", "ru"),
-        ("The Москва metro is an old one", "en", ""),
-        ("Yes", "de", ""),
-    ],
-)
-def test_a_single_text_in_another_language(text: str, language: str, found: str) -> None:
-    assert foreign_language(text, [language])[0] == found

@@ -2,17 +2,12 @@
 
 import unicodedata
 
-from limelight.text.words import followed, is_unspaced
+from limelight.text.words import is_unspaced
 
 NAMES = ("CJK UNIFIED", "HIRAGANA LETTER", "KATAKANA LETTER", "THAI CHARACTER", "LAO LETTER", "KHMER LETTER",
          "MYANMAR LETTER", "TIBETAN LETTER", "BOPOMOFO LETTER", "IDEOGRAPHIC FULL STOP", "FULLWIDTH COMMA")  # fmt: skip
 SPACED = ("LATIN", "CYRILLIC", "GREEK", "ARABIC LETTER", "HEBREW LETTER", "DEVANAGARI LETTER", "BENGALI LETTER",
           "HANGUL SYLLABLE", "ETHIOPIC SYLLABLE", "GEORGIAN", "ARMENIAN", "TAMIL LETTER", "DIGIT")  # fmt: skip
-
-
-def test_sentences_are_joined_as_their_script_is_written() -> None:
-    assert followed(followed("我爱你。", "你好吗？"), "好。") == "我爱你。你好吗？好。"
-    assert followed("One.", "Two.") == "One. Two."
 
 
 def test_letters_are_told_apart_by_their_unicode_names() -> None:

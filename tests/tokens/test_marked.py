@@ -48,11 +48,6 @@ def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     return trained(*request.param)
 
 
-@pytest.fixture(scope="module")
-def bpe() -> Tokenizer:
-    return trained("bpe", byte_fallback=True)
-
-
 SPACINGS = [
     f"a{X}e", f"a {X} e", f"a{X} e", f"a {X}e", f"{X}cat", f"{X} cat{Y}", f"cat {X}", f"cat{X}", f"{X}{Y}", f"{X} {Y}",
     X, f"the ({X}) cat: {Y}.", f"{X}the cat{Y} sleeps", f"是{X}的", f"the {X}{Y}.", "the cat sleeps.", "",
@@ -122,10 +117,10 @@ def test_sampled_text_says_the_same() -> None:
     assert len({len(row) for row in rows}) > 1
 
 
-def test_a_tag_stands_before_marked_text_once(bpe: Tokenizer) -> None:
-    tagged = TaggedTokenizer(bpe, "<2de>")
+def test_a_tag_stands_before_marked_text_once() -> None:
+    tagged = TaggedTokenizer(BPE, "<2de>")
     ids = encode_marked(tagged, f"{X}cat {Y}")
-    assert ids == [bpe.reserved_id("<2de>"), *encode_marked(bpe, f"{X}cat {Y}")]
+    assert ids == [BPE.reserved_id("<2de>"), *encode_marked(BPE, f"{X}cat {Y}")]
     assert decode_marked(tagged, ids) == f"{X}cat {Y}"
 
 

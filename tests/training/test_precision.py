@@ -1,8 +1,6 @@
 """Which numbers are multiplied in: autocast, a half-precision copy that computes, and the scale of the loss."""
 
 import random
-from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -11,7 +9,6 @@ import torch
 
 from limelight.config import ModelConfig, RecurrentConfig, TransformerConfig
 from limelight.errors import UserError
-from limelight.models.interface import Seq2Seq
 from limelight.training.optimization import precision
 from limelight.training.optimization.loss import batch_loss
 from limelight.training.optimization.precision import (
@@ -22,8 +19,7 @@ from limelight.training.optimization.precision import (
     deterministic_kernels,
     next_scale,
 )
-from limelight.training.optimization.update import update
-from tests.models.helpers import make_model, random_batch
+from tests.models.helpers import decoder_only, make_model, random_batch
 from tests.training.helpers import go, last_weights, log_of, tiny_run, trace_of, with_training
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -111,14 +107,9 @@ SIZES = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 44, "heads": 2, "d
 CONFIGS: dict[str, ModelConfig] = {
     "post-norm": TransformerConfig(**SIZES),
     "pre-norm, rotary": TransformerConfig(**SIZES, norm="pre", positions="rotary"),
+    "decoder alone": decoder_only(d_model=44, head_size=22, d_ff=53, dropout=0.0),
     "luong lstm": RecurrentConfig(embedding=41, hidden=43, wiring="luong", score="general", cell="lstm", dropout=0.0),
 }
-
-
-def learn(model: Seq2Seq, computing: Seq2Seq, batches: list, optimizer: torch.optim.Optimizer) -> float:
-    settings = {"loss": partial(batch_loss, label_smoothing=0.1), "clip_norm": 1.0, "interruptible": nullcontext()}
-    tokens = sum(batch.target_tokens for batch in batches)
-    return update(computing, batches, optimizer, tokens=tokens, **settings).read().loss_sum
 
 
 @pytest.mark.parametrize("name", CONFIGS)

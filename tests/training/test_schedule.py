@@ -33,15 +33,6 @@ def test_the_inverse_square_root_is_the_papers_curve_by_its_top(step: int, warmu
     assert rate(warmup, "inverse_sqrt", warmup) == pytest.approx(0.7)
 
 
-def test_the_cosine() -> None:
-    for step in (5000, 20_000, 52_000, 99_999, 100_000):
-        done = (step - 4000) / 96_000
-        expected = 0.007 + 0.693 * (1 + math.cos(math.pi * done)) / 2
-        assert rate(step, "cosine") == pytest.approx(expected)
-    assert rate(100_000, "cosine") == pytest.approx(0.007)
-    assert rate(10**7, "cosine") == pytest.approx(0.007)
-
-
 def test_warm_up_stable_decay() -> None:
     """From 4,000 to 100,000: the last fifth begins at 80,800."""
     assert [rate(step, "wsd") for step in (4000, 50_000, 80_800)] == pytest.approx([0.7] * 3)

@@ -92,28 +92,6 @@ def test_a_random_life(
 
 
 @torch.inference_mode()
-def test_every_operation_at_unequal_ages(model: Transformer, precision: str, seed: int) -> None:
-    ready = prepared(model, precision)
-    followed = Followed(
-        ready, random_sources(ready, (6, 1, 4)), 3, truth=truth(model, precision), tolerance=TOLERANCES[precision]
-    )
-    followed.step()
-    followed.step()
-    followed.reorder()
-    followed.admit(random_sources(ready, (9, 2)), [3, 1])  # after the last, and in a slot that is taken from another
-    followed.step()
-    followed.reorder()
-    followed.keep([3, 0, 3, 1])  # a sentence may be kept twice, and then goes two ways
-    followed.step()
-    followed.release([1, 2])
-    followed.step()
-    followed.admit(random_sources(ready, (5,)), [2])
-    followed.reorder()
-    followed.step()
-    followed.step()
-
-
-@torch.inference_mode()
 @pytest.mark.parametrize("positions", ["sinusoidal", "rotary"])
 @pytest.mark.parametrize(("length", "steps"), [(300, 2), (13, 27)])
 def test_long_sequences_have_larger_tables(

@@ -51,29 +51,6 @@ def test_a_step_is_the_equations(kind: str, seed: int) -> None:
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("layers", [1, 3])
-def test_steps_equal_the_fused_kernel(kind: str, layers: int, seed: int) -> None:
-    stack, inputs, states = make(kind, layers)
-    together = stack(inputs, states)
-    for place in range(TARGET):
-        states = stack.step(inputs[:, place, None], states)
-        torch.testing.assert_close(states.layers[-1][0][:, 0], together[:, place], rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_steps_equal_those_of_the_fused_kernel(kind: str, seed: int) -> None:
-    stack, inputs, states = make(kind, layers=2)
-    stack(inputs, states)[:, -1].sum().backward()
-    fused = [parameter.grad.clone() for parameter in stack.parameters()]
-    stack.zero_grad()
-    for place in range(TARGET):
-        states = stack.step(inputs[:, place, None], states)
-    states.layers[-1][0].sum().backward()
-    for parameter, expected in zip(stack.parameters(), fused, strict=True):
-        torch.testing.assert_close(parameter.grad, expected, rtol=1e-9, atol=1e-9)
-
-
 def test_dropout_stands_between_layers_only(seed: int) -> None:
     """A single layer has no place for it; two layers differ from call to call in training."""
     for layers, equal in ((1, True), (2, False)):

@@ -1,7 +1,5 @@
 """The Transformer's own promises; what it shares with every model stands in tests/properties."""
 
-import math
-
 import pytest
 import torch
 from torch.nn import functional
@@ -18,20 +16,6 @@ def exact(**settings: object) -> Transformer:
     model = exact_model(TransformerConfig(**{**SIZES, **settings}))
     assert isinstance(model, Transformer)
     return model
-
-
-def test_embeddings_are_scaled_and_positions_added(seed: int) -> None:
-    """The first layer reads sqrt(d_model) E x + PE (section 3.4 and 3.5)."""
-    model = exact()
-    batch = random_batch(model)
-    read = []
-    model.encoder.layers[0].register_forward_pre_hook(lambda layer, inputs: read.append(inputs[0]))
-    model.encode(batch.source, batch.source_valid)
-    weight = model.encoder.embedding.weight
-    for place in range(7):
-        position = math.sin(place)  # the first column turns once per 2 pi positions
-        expected = weight[batch.source[:, place], 0] * math.sqrt(12) + position
-        torch.testing.assert_close(read[0][:, place, 0], expected, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,7 @@ from limelight.attention.scores import NormalizedDot
 from limelight.config import config_from
 from limelight.config.models import FEED_FORWARDS, NORMS
 from limelight.errors import UserError
-from limelight.inference.linear import Fp32Linear, int8_kind
-from limelight.inference.prepare import prepare
 from limelight.layers import GatedFeedForward, RMSNorm
-from tests.models.helpers import MODERN, make_model, random_batch, transformer
 
 ACTIVATIONS = {
     "swish": lambda x: x / (1 + torch.exp(-x)),
@@ -64,23 +61,6 @@ def test_shared_keys_are_repeated_keys(seed: int) -> None:
 def test_kv_heads_divide_heads() -> None:
     with pytest.raises(UserError, match="heads=4 cannot share kv_heads=3"):
         MultiHeadAttention(8, 4, kv_heads=3)
-
-
-@pytest.mark.parametrize("precision", ["fp32", "int8"])
-@pytest.mark.parametrize("changed", [{name: value} for name, value in MODERN.items()] + [MODERN, {"score": "qk_norm"}])
-def test_prepared_models_have_these_parts(changed: dict[str, Any], precision: str, seed: int) -> None:
-    """A prepared model computes the same function, in packed weights."""
-    model = make_model(transformer(**{**changed, "norm": "pre", "d_model": 24, "head_size": 8})).eval()
-    batch, twin = random_batch(model), prepare(model, precision)
-    with torch.no_grad():
-        expected, found = (each.project(each(batch)) for each in (model, twin))
-    off = (found - expected).abs()  # rounding to 8 bits may turn single short vectors by much, but not all of them
-    assert float(off.max() if precision == "fp32" else off.mean()) < (
-        1e-5 if precision == "fp32" else 0.1 * float(expected.abs().max())
-    )
-    kind = Fp32Linear if precision == "fp32" else int8_kind()
-    # The layers of a compiled model are arrays.
-    assert twin.searches or isinstance(twin.output, kind)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("setting", "registry"), [("norm_type", NORMS), ("feed_forward", FEED_FORWARDS)])

@@ -44,15 +44,6 @@ def test_it_computes_the_equations(seed: int) -> None:
     assert (found == 0).any()
 
 
-@torch.inference_mode()
-def test_steps_are_the_whole_sequence(seed: int) -> None:
-    unit, inputs = exact_unit(), torch.randn(SHAPE, dtype=torch.float64)
-    cell = [torch.zeros(SHAPE[0], 1, SHAPE[2], dtype=torch.float64)]
-    for given, expected in zip(inputs.split(1, dim=1), unit(inputs).split(1, dim=1), strict=True):
-        output = unit.step(given, cell)
-        torch.testing.assert_close(output, expected, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize("how", ["autocast", "weights"])
 @torch.inference_mode()
 def test_cells_are_in_fp32_where_products_are_not(how: str, seed: int) -> None:
