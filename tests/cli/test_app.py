@@ -1,6 +1,8 @@
 """What a newcomer sees: help that fits, examples that work, mistakes that are told."""
 
+import io
 import shlex
+import sys
 from typing import Any
 
 import pytest
@@ -60,6 +62,12 @@ def test_the_examples_in_the_help_can_be_parsed(command: str) -> None:
         assert words[0] == "limelight"
         PARSED[words[1]].make_context(words[1], words[2:])
     assert any(f"limelight {command} " in line for line in examples_of(command))
+
+
+def test_help_in_any_encoding_and_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="latin-1"))
+    assert run(["train", "--help"]) == 0
 
 
 def test_the_version(limelight: Limelight) -> None:

@@ -108,4 +108,4 @@ def test_blank_lines_and_strange_text_are_told(
     assert (ended.code, json.loads(ended.out)["sentences"]) == (0, len(lines) + 1)
     header, blank = ended.err.splitlines()
     assert header.startswith(f"limelight: warning: {test}:1: looks like a header (en | lumi)")
-    assert blank == f"limelight: warning: {test}: 2 blank lines are left out"
+    assert blank == f"limelight: warning: {test}: left out 2 blank lines"

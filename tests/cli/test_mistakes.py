@@ -54,8 +54,9 @@ MISTAKES = """
     evaluate --model {trained} --test a.tsv -o a.tsv | a.tsv: is the input; give -o another name
     evaluate --model {trained} --test a.tsv --to fr | this model does not translate to fr; its directions are: en-lumi
     evaluate --model {trained} --test en-fr=a.tsv   | does not translate from en to fr; its directions are: en-lumi
+    evaluate --model {trained} --test en-fr=a.en a.en | does not translate to fr; its directions are: en-lumi
     evaluate --model {trained} --test gone.tsv  | gone.tsv: there is no such file
-    evaluate --model {trained} --test empty.tsv | there is nothing to evaluate: the test set has no pairs
+    evaluate --model {trained} --test empty.tsv | empty.tsv: there are no pairs
     evaluate --model {trained} --test latin.tsv | latin.tsv:1: not valid UTF-8
     evaluate --model {trained} --test a.en      | a.en: a file with one language needs a file with the other
     evaluate --model {trained} --test {corpus}/test.tsv -o no/kept.txt | no/kept.txt: cannot be written
@@ -76,7 +77,7 @@ MISTAKES = """
     generate x --model {writing} --stop=        | an empty stop text would end every text before it begins
     heads --model {writing} --test a.tsv        | this model does not translate
     heads --model {trained} --model {trained} --test a.tsv | 2 models: the heads of one are measured
-    heads --model {trained} --test empty.tsv    | no pair has from 1 to
+    heads --model {trained} --test empty.tsv    | empty.tsv: there are no pairs
     import -o out                               | missing argument 'SOURCE'
     import gone -o out                          | there is no such file or folder
     import . -o out                             | this is a model in no known format; `limelight import` reads Argos
@@ -139,6 +140,7 @@ MISTAKES = """
     translate --model {trained} --workers 2 a.en gone -o out | gone: there is no such file
     translate --model {trained} --glossary gone.tsv a.en a.txt -o out | gone.tsv: cannot be read: no such file
     train --out run --max-steps 1 | learns from --train FILE (or two files); given is nothing
+    train --out run             | learns from --train FILE (or two files); given is nothing
     train --out run --max-steps 1 --train | --train: name a file after it
     train --out run --max-steps 1 --train one.xlsx | one.xlsx: is a spreadsheet, which is not read as text
     train --out run --max-steps 1 --train a.en | --train a.en: a file with one language needs

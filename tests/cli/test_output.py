@@ -109,6 +109,11 @@ def test_no_standard_output_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         pytest.fail("there was nothing to write to")
 
 
+def test_an_argument_with_white_space_is_text() -> None:
+    for text in ("A dog", "Hund ", "\tHund", "你好\u3000", "  "):
+        assert file_or_text(text, None) == (None, text)
+
+
 def test_a_text_of_the_command_line_that_is_not_utf8_is_refused() -> None:
     for words in (("A \udcff dog", None), (None, "\udcff")):
         with pytest.raises(UserError, match="is not valid UTF-8"):

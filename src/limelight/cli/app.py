@@ -5,6 +5,7 @@ wait for torch or pydantic.
 """
 
 import sys
+from contextlib import suppress
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, cast
@@ -157,6 +158,8 @@ def limelight(
 def run(arguments: list[str]) -> int:
     """Run one command line; returns its exit code (see `outcome`) and prints a message if it fails."""
     set_environment()  # before any command imports torch
+    with suppress(AttributeError):  # closed, or replaced by another object
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # help has an ellipsis in narrow columns
     try:
         code = typer.main.get_command(app)(arguments or HELP[-1:], prog_name="limelight", standalone_mode=False)
     except UserError as error:

@@ -118,15 +118,16 @@ def by_direction(
     `languages` are `--from` and `--to`, for corpora that do not name theirs. Raises `UserError` for a
     corpus, and for `languages`, in none of the model's directions.
     """
-    from limelight.config import directions_of, find_direction, known_languages, require_not_reversed
+    from limelight.config import directions_of, find_direction, require_not_reversed
 
     directions = directions_of(configs[0].data)
     grouped: dict[Direction | None, list[Corpus]] = {}
     is_named = any(any(direction.languages) for direction in directions)
     for corpus in texts:
-        # The languages of two files may be guessed from their names: `test.deu` is German, too.
-        known = known_languages(corpus) if len(corpus.files) == 1 or len(directions) > 1 else ("", "")
-        source, target = (own or named for own, named in zip(known, languages, strict=True))
+        # A model of one direction ignores a guess from the name of a file: `test.deu` is German, too.
+        files = corpus.files if len(corpus.files) > 1 and len(directions) < 2 else ("", "")
+        sides = zip(corpus.direction.languages, files, languages, strict=True)
+        source, target = (named if own in ("", _language(file, "")) else own for own, file, named in sides)
         found = find_direction(directions, source, target) if is_named else None
         grouped.setdefault(found if len(directions) > 1 else None, []).append(corpus)
     if len(directions) < 2:

@@ -141,10 +141,12 @@ def read_test(
             faults += check_sides(draw_sample(of_corpus), str(corpus), *declared).findings
         kept = [pair for pair in of_corpus if len(corpus.files) > 1 or pair.source or pair.target]
         if len(kept) < len(of_corpus):
-            faults.append(f"{corpus.files[0]}: {len(of_corpus) - len(kept):,} blank lines are left out")
+            faults.append(f"{corpus.files[0]}: left out {counted(len(of_corpus) - len(kept), 'blank line')}")
         pairs += kept
     for fault in faults:
         warnings.warn(fault, stacklevel=2)
+    if not pairs:
+        raise UserError(f"{', '.join(map(str, corpora_given))}: there are no pairs")
     return pairs
 
 

@@ -36,7 +36,7 @@ def file_or_text(argument: str | None, text: str | None) -> tuple[Path | None, s
         raise UserError("an argument is empty: name a file, or leave it out for standard input")
     if is_path(os.path.lexists, argument):
         return Path(argument), None
-    if len(argument.split()) > 1:
+    if argument.split() != [argument]:
         return None, valid_text(argument)
     raise UserError(
         f"{argument}: there is no such file (looked in {Path(argument).absolute().parent}); if it is a word to "

@@ -72,7 +72,7 @@ def find_model(path: str | Path) -> Path:
     if not exists:
         bundled = "".join(f", or {name}, which comes with limelight" for name in bundled_models())
         raise UserError(
-            f"{path}: there is no such model; --model takes the folder that `limelight train --out` wrote{bundled}"
+            f"{path}: there is no such model; a model is the folder that `limelight train --out` wrote{bundled}"
         )
     _refuse_foreign(folder)
     missing = f"it holds neither {BEST}/{WEIGHTS} nor {WEIGHTS}"

@@ -81,17 +81,17 @@ def _lead(config: RunConfig, folder: Path, group: Group, *, quiet: bool) -> Prog
     config = plan_hold_out(plan_replay(resolve_directions(config, folder), folder), folder)
     data, training = config.data, config.training
     unseen = data.valid or data.valid_text or (data.text and data.held_out)
-    if not (unseen or training.is_bounded):
-        raise UserError(
-            "this run would never end: without validation text there is no early stopping, so give --max-minutes or "
-            "--max-steps, or text for validation"
-        )
     with only_trainer(folder) as locked, settings_put_back():
         stored_progress(folder / CHECKPOINTS)  # another format is refused before any work
         check_resumable(config, folder)
         if config.begin_with and not (folder / CONFIG).exists():
             require_same_function(config)
         check_run(config, folder)
+        if not (unseen or training.is_bounded):
+            raise UserError(
+                "this run would never end: without validation text there is no early stopping, so give --max-minutes "
+                "or --max-steps, or text for validation"
+            )
         report = Report(folder, config.training, quiet=quiet)
         try:
             if not locked:
