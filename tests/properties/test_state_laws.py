@@ -12,7 +12,7 @@ import torch
 
 from limelight.models.interface import Active, Seq2Seq
 from tests.models.followed import Followed, assert_same, begun, random_sources
-from tests.models.helpers import every_model, exact_model
+from tests.models.helpers import every_model, exact_model, transformer
 
 MODELS = dict(every_model())
 LENGTHS = (6, 1, 4, 9, 2)
@@ -42,3 +42,14 @@ def test_a_step_is_that_of_hypotheses_which_all_live(model: Seq2Seq, width: int,
 def test_a_random_life_changes_nothing(model: Seq2Seq, seed: int) -> None:
     """Steps, and between them whatever a state can do, in an order that the seed decides."""
     Followed.at_random(model, seed).live(10)
+
+
+def test_a_released_slot_does_not_grow_beyond_the_learned_positions(seed: int) -> None:
+    model = exact_model(transformer(positions="learned", max_positions=7))
+    followed = Followed(model, random_sources(model, (3,)), 1)
+    for _ in range(4):
+        followed.step()
+    followed.admit(random_sources(model, (2,)), [1])
+    followed.release([0])
+    for _ in range(6):
+        followed.step()
