@@ -111,7 +111,7 @@ class Past(State):
         return Past(layers, self.ancestors[rows], ages, prompts, max_age, max_prompt)
 
     def release(self, slots: Int[Tensor, " slots"]) -> "Past":
-        """These sentences start anew, so that their ages do not exceed the learned positions."""
+        """These sentences start anew, so that they need no further room."""
         return replace(self, ages=self.ages.index_fill(0, slots, 0))
 
     def admit(self, fresh: "Past", slots: Int[Tensor, " fresh"]) -> "Past":
