@@ -109,6 +109,14 @@ def test_the_directions_of_a_file_are_opened_together(tmp_path: Path) -> None:
         open_memories(path, [("en", "fr")], say=str)
 
 
+def test_segments_are_left_out_of_the_directions_of_the_file_only(tmp_path: Path) -> None:
+    path, said = tmp_path / "m.tmx", list[str]()
+    damaged = '<tu><tuv xml:lang="en"><seg>x</seg></tuv><tuv><seg>y</seg></tuv></tu></body>'
+    path.write_text(TMX.replace("</body>", damaged), encoding="utf-8")
+    open_memories(path, [("en", "de"), ("en", "fr"), ("fr", "en")], say=said.append)
+    assert sum("left out of the memory" in line for line in said) == 1
+
+
 def test_the_first_memory_takes_precedence_and_shows_its_name(tmp_path: Path) -> None:
     own = open_memory(written(tmp_path / "own.tsv", [(PAIRS[0][0], "x"), PAIRS[3]]), "en", "de", name="mine")
     other = open_memory(written(tmp_path / "m.tsv", PAIRS), "en", "de")

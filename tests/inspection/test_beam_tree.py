@@ -55,6 +55,9 @@ def test_the_length_limit_is_the_reason_also_where_others_have_finished():
     found, tree = beam_tree(TableModel(logits), LETTERS.target, request)
     assert found[0].finished
     assert {node["reason"] for node in tree["nodes"] if node["state"] == "stopped"} == {"it reached the length limit"}
+    request = Request([1, 0], 1, SearchSettings(beam_size=4))  # decided before its last step
+    _, tree = beam_tree(TableModel(logits), LETTERS.target, request)
+    assert {node["reason"] for node in tree["nodes"] if node["state"] == "stopped"} == {"it could not win any more"}
 
 
 @pytest.mark.parametrize("settings", SETTINGS[1:], ids=["beam", "n-best", "pruned"])

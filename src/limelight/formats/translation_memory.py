@@ -110,6 +110,7 @@ def open_memory(
                 raise UserError(f"{path}: no pairs in {source or '?'} and {target or '?'}{reason}")
         except NoSegmentsError as error:  # stored, as finding it out takes as long as an index
             _write_index(partial, (), {**about, "refusal": str(error)})
+            return
         for line in bad:
             say(f"{line}; left out of the memory")
 

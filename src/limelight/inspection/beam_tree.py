@@ -113,7 +113,7 @@ def beam_tree(model: Seq2Seq, target: Tokenizer, request: Request) -> tuple[list
     hypotheses = list(ranked(model, request, search.results(0)))
     for number in search.active_nodes:
         if search.nodes[number]["state"] == "continued" and number:
-            at_limit = search.positions[0] == search.limits[0]
+            at_limit = search.nodes[-1]["step"] == search.limits[0]  # which may only end
             reason = "it reached the length limit" if at_limit else "it could not win any more"
             search.nodes[number] |= {"state": "stopped", "reason": reason}
     best = hypotheses[0]

@@ -136,7 +136,7 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     if not share:
         say(
             f"the model is {config.begin_with}, unchanged: no mean of old and trained weights is better on the new "
-            f"text and loses at most {MAX_LOSS} BLEU on general text (--set data.replay=0 keeps all that is trained)"
+            f"text and loses at most {MAX_LOSS} BLEU on general text"
         )
     for line in before_after.lines():
         say(line)
