@@ -22,6 +22,7 @@ from limelight.text.marking import (
 )
 from limelight.text.numbers import NOTATIONS, find_numbers
 from limelight.text.pair import Sides
+from limelight.text.words import TERMINATORS
 
 EN_DE, EN_FR = Languages("en", "de"), Languages("en", "fr")
 PAIR = Sides("Yesterday Tom bought 12 books.", "Gestern hat Tom 12 Bücher gekauft.")
@@ -51,6 +52,12 @@ def test_the_same_seed_gives_the_same_pairs_also_in_later_versions() -> None:
     assert augmented(rates, 1) == found != augmented(rates, 2)
     assert all(augmented({name: 1.0}, 1) != [Augmented(pair) for pair in PAIRS] for name in rates)
     assert hashlib.sha256(repr([tuple(each.pair) for each in found]).encode()).hexdigest()[:16] == "a929396e8017ede0"
+
+
+def test_a_sentence_loses_the_sign_at_its_end_in_every_script() -> None:
+    for sign in TERMINATORS:
+        assert changed("bare", Sides(f"a b{sign}", "c d."), 1) == Sides("a b", "c d")
+        assert changed("bare", Sides(f"a b{sign}", "c d"), 1) == Sides(f"a b{sign}", "c d")
 
 
 def test_a_rate_of_0_draws_nothing() -> None:

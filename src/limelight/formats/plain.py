@@ -5,11 +5,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from limelight.formats.unit import Splice, Unit, has_words, line_at, splice, text_unit
+from limelight.text.words import TERMINATORS
 
 MIN_WRAPPED = 50
 """Minimum length of a line that may be wrapped."""
 _LINE = re.compile(r"[^\r\n]+")
-_ENDED = re.compile(r"[.!?:;\u0589\u061b\u061f\u06d4\u0964\u0965\u104b\u1362\u17d4。！？…][\"'”’)\]]*\s*$")
+_ENDED = re.compile(rf"[{TERMINATORS}:;\u061b…][\"'”’)\]]*\s*$")
 _LIST = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[A-Za-z][.)]|#{1,6})\s+|--?\w)")
 
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from limelight.formats.unit import Code, Splice, Unit, has_words, line_at, make_unit, with_codes
 from limelight.text.marking import CODES, text_placeholder
-from limelight.text.words import is_unspaced
+from limelight.text.words import TERMINATORS, is_unspaced
 
 WIDTH = 42
 """Maximum columns of a line, as in most subtitle guidelines; a cue with longer lines keeps its width."""
@@ -25,10 +25,7 @@ _CUE = re.compile(
 )
 """A cue; its text ends at a blank line, or where the next cue begins without one."""
 _CODE = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z]+|\d[\d:.]*)[^<>]*>|\{\\[^{}]*\}")
-_ENDED = re.compile(
-    r"(?:[.!?\u0589\u061f\u06d4\u07f9\u0964\u0965\u0f0d\u104b\u1362\u1367\u166e\u17d4\u1803\u1c7e…。！？]|--|[–—])"
-    r"[\"'”’)\]]*\s*$"
-)
+_ENDED = re.compile(rf"(?:[{TERMINATORS}…]|--|[–—])[\"'”’)\]]*\s*$")
 _TURN = re.compile(r"\s*(?:[-–—]\s?\S|>>|([^\W\d_][\w .'-]{0,30}):\s)")
 """How a line of a further speaker begins: with a dash, or with a name in capitals."""
 _APART = re.compile(r"[\[\]()（）［］【】♪♫]|\A\s*#")

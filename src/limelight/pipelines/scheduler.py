@@ -74,8 +74,8 @@ def run(
         _work(new_engine(), queue)
         return
     size = queue.fill()
-    most = MAX_ENGINES if device is None or device.type == "cpu" else 1
-    queue.engines = count = max(1, min(threads, size // SENTENCES_EACH, most))
+    bound = MAX_ENGINES if device is None or device.type == "cpu" else 1
+    queue.engines = count = max(1, min(threads, size // SENTENCES_EACH, bound))
     with _OWNER, settings_put_back():
         torch.set_num_threads(threads // count if size > 1 else 1)
         if count == 1:

@@ -35,7 +35,7 @@ from limelight.text.marking import (
     placeholder,
 )
 from limelight.text.pair import Sides
-from limelight.text.words import followed, replaced, without_accents, word_spans
+from limelight.text.words import TERMINATORS, followed, replaced, without_accents, word_spans
 
 MAX_TYPOS = 2
 MAX_JOINED = 3
@@ -74,7 +74,6 @@ _NAME = re.compile(r"\b[^\W\d_]{3,}\b")
 _BREAKABLE = re.compile("(?<=[\\d«§]) (?=[^\\W_]|[%‰°€$£¥])|(?<=[^\\W_]) (?=[!?:;»%])")
 """A space at which a line should not break: behind a number or an opening quotation mark, or before a sign."""
 _UNBREAKABLE = re.compile("[\u00a0\u202f\u2007]")
-_FINAL = tuple(".!?։؟۔।།።፧။។᙮᠃᱾。！？")
 _MARKS = ("- ", "* ", "• ", "1. ", "2. ", "3. ", "1) ", "2) ", "a) ", "b) ")
 _QUOTES = {"de": ("„", "“"), "fr": ("« ", " »"), "en": ("“", "”")}
 _BRACKETS = ("()", "[]", "{}", "<>", "**", ("**", "**"), "``", "__", "‘’")
@@ -278,9 +277,9 @@ def quotes(pair: Sides, languages: Languages, random: Random) -> Sides:
 
 def bare(pair: Sides, _languages: Languages, _random: Random) -> Sides:
     """Remove the final punctuation mark of both sides if both have one."""
-    if not all(side.endswith(_FINAL) and side.rstrip("".join(_FINAL)).strip() for side in pair):
+    if not all(side.endswith(tuple(TERMINATORS)) and side.rstrip(TERMINATORS).strip() for side in pair):
         return pair
-    return Sides(*(side.rstrip("".join(_FINAL)).rstrip() for side in pair))
+    return Sides(*(side.rstrip(TERMINATORS).rstrip() for side in pair))
 
 
 def _each_word(change: Callable[[str], str], sides: int, pair: Sides, _languages: Languages, _random: Random) -> Sides:

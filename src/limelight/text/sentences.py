@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from limelight.text.languages import normal_code
-from limelight.text.words import EXTENDING, SOLID, UNSPACED
+from limelight.text.words import EXTENDING, SOLID, TERMINATORS, UNSPACED
 
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"\s*(?:(?:[-*+•‣◦–—]|\d{1,3}[.)]|[a-z]\.(?!\s+\w{1,2}\.)|[A-Za-z]\)|#{1,6})\s+)*(?=\S)")
@@ -132,7 +132,7 @@ MAX_TOKENS = 512
 COUNTED = 8 * MAX_TOKENS
 """A longer text is divided without counting its tokens."""
 
-_CLAUSE = re.compile(r"[,;:.!?…،؛؟۔।།፣፤።၊။។]\s+|[，、；：。！？]\s*")
+_CLAUSE = re.compile(rf"[{TERMINATORS},;:…،؛፣፤၊]\s+|[，、；：。！？]\s*")
 _SPACES = re.compile(r"\s+")
 _CHARACTER = re.compile(rf"(?<!\u200d)(?![{EXTENDING}\u200d])")
 """A place between two characters: not before a combining mark, a variation, or the rest of an emoji."""

@@ -22,6 +22,8 @@ SOLID = f"{_HAN}{_KANA}{_BOPOMOFO}{_WIDE}"
 """Characters of scripts without spaces between words and sentences, for a character class of a regular expression."""
 UNSPACED = f"{_SOUTH_EAST_ASIAN}{SOLID}"
 """Characters of scripts without spaces between words, likewise."""
+TERMINATORS = ".!?\u0589\u061f\u06d4\u07f9\u0964\u0965\u0f0d\u104b\u1362\u1367\u166e\u17d4\u1803\u1c7e。！？"
+"""Signs that end a sentence, of scripts in use (Unicode's Sentence_Terminal, and the Tibetan shad)."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _DENSE = re.compile(f"[{_HAN}{_KANA}]")
 

@@ -16,7 +16,7 @@ from limelight.serving.service import Answer, Ask
 from limelight.serving.stored import StoredMemory
 
 FORMAT = 1
-LanguageOrNone = Annotated[str, Field(max_length=20)]
+LanguageOrEmpty = Annotated[str, Field(max_length=20)]
 
 
 def failure(refusal: Refusal) -> JsonObject:
@@ -49,9 +49,9 @@ def events_of(done: Callable[[Any], JsonObject], *, numbered: bool = False) -> E
 class Directed(Strict):
     """The direction and the model of a request."""
 
-    source_lang: LanguageOrNone = ""
+    source_lang: LanguageOrEmpty = ""
     """Source language; detected if omitted."""
-    target_lang: LanguageOrNone = ""
+    target_lang: LanguageOrEmpty = ""
     """Target language; may be omitted if the models have only one."""
     model: str = Field("", max_length=200)
     """Name of a model; if omitted, the first model for the direction."""
