@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+from math import prod
 from typing import NamedTuple
 from unicodedata import numeric
 
@@ -75,7 +76,10 @@ _NUMBER = re.compile(
 )
 _MAY_BE_NUMBER = re.compile(rf"[\d{_FRACTION}]")
 _HALF_DAY = re.compile(rf"[{SPACES}]?([AaPp])(?:\.[Mm]\.(?=\s*[^\s.!?])|\.?[Mm](?!\w))")
-_SCALE = re.compile(rf"[{UNSPACED}]+")
+_SCALE = "[十百千万萬亿億兆]"
+_SCALED = re.compile(rf"(\d{{1,12}})({_SCALE}*)")
+_AFTER = re.compile(rf"({_SCALE}+)((?:{_SCALED.pattern})*)")
+"""What is behind the 3 of 3万5千."""
 _PARTS = re.compile(
     rf"(?P<sign>[{_MINUS}+±]?)(?P<currency>[{_CURRENCY}]?)[{SPACES}]?(?P<digits>[\d.,{_MARKS}٫{SPACES}{_FRACTION}]*"
     rf"[\d{_FRACTION}])(?P<unit>.*)"
@@ -90,7 +94,7 @@ class Number(NamedTuple):
     end: int
     text: str
     kind: str
-    """`plain`, `time`, `date` or `code`."""
+    """`plain`, `time`, `date`, `code`, or `sum` as 3万5千."""
     readings: frozenset[Reading]
     """What it may mean: two numbers are equal if they have a reading in common."""
 
@@ -125,10 +129,15 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         end = half.end() if half else end
         readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
     elif kind == "plain" and len(digits) <= MAX_DIGITS:
-        scale = _SCALE.match(text, end)
-        scaled = _scaled(scale[0] if scale else "")
-        words = (0, 3, 6, 9, 12) if scaled > 1 else (0,)  # 200万 is also 2 of 2 million
-        readings = {value * scaled / 10**power for value in _values(digits, language) for power in words}
+        after = _AFTER.match(text, end)
+        scale, terms = (after[1], _SCALED.findall(after[2])) if after else ("", [])
+        if after and terms:
+            kind, end = "sum", after.end()
+        more = sum(int(term) * _scaled(of_term) for term, of_term in terms)
+        words = (0, 3, 6, 9, 12) if after else (0,)  # 200万 is also 2 of 2 million
+        readings = {
+            (value * _scaled(scale) + more) / 10**power for value in _values(digits, language) for power in words
+        }
     else:
         readings = {digits.casefold(), tuple(sorted(parts))}
     return Number(match.start(), end, text[match.start() : end], kind, frozenset(readings or {digits.casefold()}))
@@ -161,15 +170,9 @@ def _value(digits: str, notation: Notation) -> Fraction | None:
     return Fraction(f"{whole}.{decimals}") if is_grouped and f"{whole}{decimals}".isdecimal() else None
 
 
-def _scaled(after: str) -> Fraction:
+def _scaled(scale: str) -> int:
     """What characters behind a number multiply it by, as in 3万."""
-    value = Fraction(1)
-    for character in after:
-        factor = numeric(character, 0)
-        if factor < 10:
-            break
-        value *= Fraction(factor)
-    return value
+    return prod(int(numeric(character)) for character in scale)
 
 
 def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = False) -> Iterator[Found]:
@@ -185,7 +188,9 @@ def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = Fals
         new = re.sub(r"\d", lambda digit: str(int(digit[0])), new).replace("٪", "%")
         # A unit in another script, and what is written without a space, are the model's.
         has_unit = scripts and "latin" not in scripts and re.search(f"(?<!°)[{LETTERS}]", new)
-        is_unknown = number.kind == "plain" and (has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
+        is_unknown = number.kind == "sum" or (
+            number.kind == "plain" and (has_unit or re.match(f"[{LETTERS}{UNSPACED}]", after))
+        )
         if (is_fixed or every) and not is_unknown:
             yield Found(number.begin, number.end, text=new)
 
