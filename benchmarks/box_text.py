@@ -153,16 +153,17 @@ def _parts_of(data: Path, register: Register, partner: str) -> dict[str, Rows]:
     train, test = read("train"), read("test")
     if register.has_dev:
         return {"train": train, "dev": read("dev"), "test": test}
-    dev = [row for row in train if _is_dev(row[0])]
+    dev = [row for row in train if is_dev(row[0])]
     held_out = {english for english, _ in test}
-    rest = [row for row in train if not _is_dev(row[0]) and row[0] not in held_out]
+    rest = [row for row in train if not is_dev(row[0]) and row[0] not in held_out]
     if not register.phrases:
         return {"train": rest, "dev": dev, "test": test}
     phrases, longer = ([row for row in rest if (len(row[0].split()) <= MAX_PHRASE) is short] for short in (True, False))
     return {"train": longer, PHRASES: phrases, "dev": dev, "test": test}
 
 
-def _is_dev(english: str) -> bool:
+def is_dev(english: str) -> bool:
+    """Whether a text is of the development part, where none is given."""
     return int(hashlib.sha256(english.lower().encode()).hexdigest(), 16) % DEV_SHARE == 0
 
 

@@ -11,7 +11,7 @@ sentences of the text are only printed.
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,11 +22,13 @@ from benchmarks.box_card import write_card
 from benchmarks.box_checks import SAMPLES as OWN_TEXT
 from benchmarks.box_checks import letters_table, names_table
 from benchmarks.box_text import (
+    OWN_TRIPLES,
     PARTS,
     PHRASES,
     REGISTERS,
     TRIPLES,
     corpora,
+    is_dev,
     name_lists,
     pairs_of,
     path_of,
@@ -34,18 +36,20 @@ from benchmarks.box_text import (
 )
 from benchmarks.common import RESULTS, describe_machine, table, write_result
 from benchmarks.robustness import DIRECTIONS, faults, read_inputs
-from limelight.config import Direction, RunConfig, override
+from limelight.config import Direction, RunConfig, dump_config, load_config, override
 from limelight.evaluation import Evaluation, evaluate
 from limelight.evaluation.confidence import MIN_PAIRS
 from limelight.files import remove
-from limelight.formats import read_pairs
+from limelight.formats import read_lines, read_pairs
 from limelight.interop import export_limelight
 from limelight.memory import hold_memory_for_work
 from limelight.models.families import count_parameters
 from limelight.pipelines.load import load_translator
 from limelight.pipelines.translator import Translator
+from limelight.preparation.hold_out import text_hash
+from limelight.preparation.replay import GeneralText, general_corpora, write_general
 from limelight.preparation.shortlist import share_detector
-from limelight.storage.layout import CARD, bundled_models, find_snapshots
+from limelight.storage.layout import CARD, CONFIG, bundled_models, find_snapshots
 from limelight.storage.model import extend_model, load_model, save_model
 from limelight.text.kept_signs import SIGNS
 from limelight.text.pair import Pair
@@ -101,6 +105,8 @@ SETTINGS = (
 )
 """What the run sets beside the model that it begins with."""
 VOCABULARY = 16_000
+REPLAYED, FORGOTTEN = 6_000, 300
+"""Triples of the general text for fine-tuning: those that are replayed, and half of those that measure forgetting."""
 
 
 def main(
@@ -200,7 +206,33 @@ def smallest(run: Path, folder: Path) -> Path:
     remove(folder)
     export_limelight(load_model(snapshots[max(snapshots)]), folder, quantization="int8")
     share_detector(run, folder)
+    add_general(folder)
     return folder
+
+
+def add_general(shipped: Path) -> None:
+    """The general text that fine-tuning of the bundled model replays and measures, kept as by `limelight learn`."""
+    general, config = general_text(), load_config(shipped / CONFIG)
+    write_general(shipped, general)
+    train = config.data.train + general_corpora(Path(), general)
+    changed = config.model_copy(update={"data": config.data.model_copy(update={"train": train})})
+    (shipped / CONFIG).write_text(dump_config(changed), encoding="utf-8")
+
+
+def general_text() -> GeneralText:
+    """Of our own triples, each in one direction: some to replay, and some that were not trained on."""
+    rows = (line.split("\t") for path in sorted(OWN_TRIPLES.glob("*.tsv")) for line in read_lines(path))
+    triples = sorted(rows, key=lambda row: text_hash(row[0]))
+    known, unseen = ([row for row in triples if is_dev(row[0]) is new] for new in (False, True))
+    parts = {"train": known[:REPLAYED], "valid": unseen[:FORGOTTEN], "test": unseen[FORGOTTEN : 2 * FORGOTTEN]}
+    columns = list(permutations(enumerate(("en", "de", "fr")), 2))
+    return {
+        Direction(source, target): {
+            role: [Pair(row[first], row[second]) for row in part[number :: len(columns)]]
+            for role, part in parts.items()
+        }
+        for number, ((first, source), (second, target)) in enumerate(columns)
+    }
 
 
 def calibrate(shipped: Path, text: Path) -> dict[str, float]:

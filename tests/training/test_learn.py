@@ -71,11 +71,8 @@ def test_a_better_model_is_written_with_its_general_text_its_held_out_text_and_s
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (BeforeAfter(0.5, Change(100, Scores(20, 40), Scores(19.9, 44)), SAME), r"20\.00 -> 19\.90"),
-        (BeforeAfter(0.5, Change(100, Scores(20, 40), Scores(20, 40)), SAME), "held-out pairs better"),
+        (BeforeAfter(0.5, Change(100, Scores(20, 40), Scores(19.4, 44)), SAME), r"20\.00 -> 19\.40"),
         (BeforeAfter(0.0, BETTER, SAME), "held-out pairs better"),
-        (BeforeAfter(0.5, Change(100, Scores(0.1, 9), Scores(0.3, 8)), None), "held-out pairs better"),
-        (BeforeAfter(0.5, BETTER, Change(300, Scores(30, 50), Scores(29.4, 50))), r"lose more.*30\.00 -> 29\.40"),
         (BeforeAfter(0.5, None, SAME), "could not be compared"),
         (None, "could not be compared"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -54,7 +55,7 @@ def tuned(parent: Path, folder: Path, count: int = 60, **data: object) -> RunCon
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """The models of runs whose texts alone are looked at get no scores."""
-    monkeypatch.setattr(mixing, "_best_share", lambda *_: (1.0, None))
+    monkeypatch.setattr(mixing, "_best_share", lambda *_: 1.0)
     monkeypatch.setattr(mixing, "_scores", lambda *_: mixing.Scores(0.0, 0.0))
 
 
@@ -112,55 +113,47 @@ def test_only_text_without_a_tag_is_held_out_and_as_much_as_each_direction_has(p
     assert plan_replay(config.model_copy(update={"data": back}), tmp_path / "run").data.hold_out == 0
 
 
-class Fixed:
-    """Validations with given figures: of the new text and of general text, by the share of the trained weights."""
-
-    def __init__(self, figures: dict[float, tuple[float, float]]) -> None:
-        self.figures, self.share = figures, 0.0
-
-    def mean(self, there, trained, share):
-        self.share = share
-        return {name: torch.lerp(there[name], tensor, share) for name, tensor in trained.items()}
-
-
 @pytest.mark.parametrize(
-    ("figures", "share"),
+    ("new", "general", "share"),
     [
-        ({0.0: (20.0, 30.0), 0.5: (26.0, 29.5), 0.25: (22.0, 29.8)}, 0.25),
-        ({0.0: (20.0, 30.0), 0.5: (26.0, 29.8), 0.25: (22.0, 30.0)}, 0.5),
-        ({0.0: (20.0, 30.0), 0.5: (20.0, 30.0), 0.25: (19.0, 30.0)}, 0.0),
-        ({0.0: (20.0, 30.0), 0.5: (26.0, 20.0), 0.25: (22.0, 20.0)}, 0.0),
+        (lambda share: 2 - share, lambda share: 3 + 0.08 * share**2, 0.5),
+        (lambda share: 2 - share, lambda share: 3 + 0.035 * share**2, 0.875),
+        (lambda share: 2 + (share - 0.3) ** 2, lambda share: 3 - share, 0.25),
+        (lambda share: 2 + share, lambda share: 3 - share, 0.0),
+        (lambda share: 2 - share, lambda share: 3 + 0.3 * share, 0.0),
     ],
-    ids=["within the limit", "half of it", "nothing gained", "too much lost"],
+    ids=["half loses little", "more loses little", "less is better", "nothing gained", "too much lost"],
 )
 def test_the_share_is_the_best_of_those_that_lose_little(
     parent: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    figures: dict[float, tuple[float, float]],
+    new: Callable[[float], float],
+    general: Callable[[float], float],
     share: float,
 ) -> None:
-    fixed, general = Fixed(figures), SimpleNamespace(measure=lambda *_, **__: None)
-    monkeypatch.setattr(mixing, "_mean", fixed.mean)
-    monkeypatch.setattr(mixing, "valid_sets", lambda *_: {"": general})
+    shares: list[float] = []
+
+    def mean(there: dict[str, torch.Tensor], trained: dict[str, torch.Tensor], share: float) -> dict[str, torch.Tensor]:
+        shares.append(share)
+        return {name: torch.lerp(there[name], tensor, share) for name, tensor in trained.items()}
+
+    def measured(loss: Callable[[float], float]) -> dict[str, SimpleNamespace]:
+        return {"": SimpleNamespace(measure=lambda *_: Validation(loss(shares[-1])))}
+
+    texts = iter((measured(new), measured(general)))
+    monkeypatch.setattr(mixing, "_mean", mean)
+    monkeypatch.setattr(mixing, "valid_sets", lambda *_: next(texts))
+    monkeypatch.setattr(mixing, "validate", lambda _: Validation(shares[-1]))
     monkeypatch.setattr(mixing, "_scores", lambda *_: mixing.Scores(0.0, 0.0))
-    real = mixing._best_share
-
-    def best(run, task, there, trained):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(task, "validate", lambda *_, **__: Validation(1.0, {"bleu": figures[fixed.share][0]}))
-            patch.setattr(mixing, "mean_of", lambda _: Validation(1.0, {"bleu": figures[fixed.share][1], "chrf": 1.0}))
-            return real(run, task, there, trained)
-
-    monkeypatch.setattr(mixing, "_best_share", best)
-    train(with_training(tuned(parent, tmp_path), best_by="loss", learning_rate=1e-2, warmup=0), tmp_path / "run")
+    train(with_training(tuned(parent, tmp_path), learning_rate=1e-2, warmup=0), tmp_path / "run")
     weights, notes = read_weights(tmp_path / "run/best/model.safetensors")
     assert float(notes["share"]) == share
     theirs = named_weights(load_model(parent).model)
     same = [torch.equal(theirs[name], tensor) for name, tensor in weights.items()]
     assert all(same) == (share == 0.0)
     assert f"{share:.0%} of the weights" in notes["made_from"]
-    assert float(notes["valid_bleu"]) == figures[share][0]  # of the mean, and not of the trained weights
+    assert float(notes["valid_loss"]) == share, "of the mean, and not of the trained weights"
 
 
 def test_a_run_that_is_validated_by_loss_alone_is_chosen_and_compared(parent: Path, tmp_path: Path) -> None:

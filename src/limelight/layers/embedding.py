@@ -1,4 +1,4 @@
-"""Embeddings of tokens and positions, the output projection, and row-wise int8 quantization."""
+"""Embeddings of tokens and positions, and the output projection."""
 
 import math
 from abc import ABC, abstractmethod
@@ -14,14 +14,6 @@ from limelight.shapes import Float, Int
 register_positions = POSITIONS.register
 """A decorator: `model.positions=name` is this class or function, which makes a module from the model's configuration:
 one with `forward` and `at` as `SinusoidalPositions`, or a subclass of `RotaryPositions`."""
-
-
-def quantize_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
-    """Symmetric int8 quantization per row: values and scales with `values * scale` within half a scale of the
-    weight."""
-    scales = weight.float().abs().amax(dim=1) / 127
-    safe = scales.where(scales > 0, torch.ones_like(scales))
-    return (weight.float() / safe[:, None]).round().to(torch.int8), safe
 
 
 def draw_normal(rows: int, width: int, *, spread: float) -> Float[Tensor, "rows width"]:

@@ -52,10 +52,11 @@ _is_usable = partial(has_text, max_characters=MAX_CHARACTERS)
 HELD_OUT_SHARE = 16
 """If there is no validation text, one of this many pairs of the new text is held out for it, and one for tests."""
 EPOCHS = 3
-"""Epochs of a run that is given no bound. It may end earlier, when the new text stops gaining."""
+"""Epochs of a run that is given no bound, or more if these have few updates. It may end earlier, when the new text
+stops gaining."""
 TOKENS = 30
 """Estimated tokens of a pair, padding included."""
-MIN_UPDATES = 100
+MIN_UPDATES = 400
 MIN_HELD_OUT, MAX_HELD_OUT = 10, 250
 
 Text = dict[Direction, list[Pair]]
@@ -100,15 +101,7 @@ def plan_replay(config: RunConfig, run: Path) -> RunConfig:
         general = _general_text(config, count)
         wanted = max(1, round(data.replay * count))
         available = sum(len(roles["train"]) for roles in general.values())
-        changed["train"] = new + tuple(
-            Corpus(
-                files=(str(run / GENERAL / _name("train", direction)),),
-                **direction._asdict(),
-                weight=min(1.0, wanted / available),
-                tag=REPLAY,
-            )
-            for direction in general
-        )
+        changed["train"] = new + general_corpora(run, general, min(1.0, wanted / max(1, available)))
         if not data.valid and not data.hold_out and fewest >= MIN_PAIRS:
             changed["hold_out"] = max(MIN_HELD_OUT, min(MAX_HELD_OUT, fewest // HELD_OUT_SHARE))
         if not training.is_bounded:
@@ -133,14 +126,29 @@ def make_replay(config: RunConfig, run: Path, say: Say) -> None:
     general = _general_text(config, sum(1 for _ in cleaned(config.data, new)))
     origin = ", ".join(file for corpus in config.data.general for file in corpus.files) or config.begin_with
 
-    with whole_folder(run / GENERAL) as partial:
-        for direction, roles in general.items():
-            for role, pairs in roles.items():
-                write_tsv(partial / _name(role, direction), pairs)
+    write_general(run, general)
     counts = {role: sum(len(roles[role]) for roles in general.values()) for role in ROLES}
     say(
         f"general text of {origin}: {counts['train']:,} pairs to replay, {counts['valid'] + counts['test']:,} to "
         f"measure what is forgotten, in {run / GENERAL}"
+    )
+
+
+def write_general(run: Path, general: GeneralText) -> None:
+    """Write the general text of a run or model folder."""
+    with whole_folder(run / GENERAL) as partial:
+        for direction, roles in general.items():
+            for role, pairs in roles.items():
+                write_tsv(partial / _name(role, direction), pairs)
+
+
+def general_corpora(run: Path, general: GeneralText, weight: float = 1.0) -> tuple[Corpus, ...]:
+    """The corpora to replay from, which `write_general` writes."""
+    return tuple(
+        Corpus(
+            files=(str(run / GENERAL / _name("train", direction)),), **direction._asdict(), weight=weight, tag=REPLAY
+        )
+        for direction in general
     )
 
 

@@ -2,14 +2,17 @@
 means, and measure what was learned and forgotten.
 
 Weights between a model and a fine-tuned copy of it keep most of what the copy has learned and forget less
-(Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that is
-best on the new text, among those that lose little on general text. A run with new tags, such as the tag of a language,
-keeps all of its weights: in a mean with a model that was not trained with a tag, it would be learned only in part.
+(Wortsman et al. 2022, "Robust fine-tuning of zero-shot models"). So the share of the trained weights is chosen that has
+the lowest loss on the new text, among those whose loss on general text rises little. The loss decides, since BLEU of a
+few hundred pairs is too uncertain. A run with new tags, such as the tag of a language, keeps all of its weights: in a
+mean with a model that was not trained with a tag, it would be learned only in part.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Literal, NamedTuple
 
 import torch
@@ -32,20 +35,18 @@ from limelight.storage.weights import put_weights, read_numbers, read_weights
 from limelight.text.pair import Pair
 from limelight.training.checkpoints.keep import notes_of, weights_put_back, write_best
 from limelight.training.complete import Corpora
-from limelight.training.run_state import Run
-from limelight.training.tasks.task import Validation
-from limelight.training.tasks.translation import Translation, mean_of, valid_sets
+from limelight.training.run_state import Run, validate
+from limelight.training.tasks.translation import Translation, valid_sets
 
 BEFORE_AFTER = "before-after.json"
 """The file of a run with the scores of its parent and of its model."""
 SHARE = "share"
 """The note of a model that says the share of the trained weights in it."""
-SHARES = (0.5, 0.25)
-"""More than half loses more on other general text than `MAX_LOSS`, even if it does not on the text that chooses."""
-MAX_LOSS = 0.4
-"""Maximum loss of BLEU on the general text that chooses the share; on other text it may be somewhat larger."""
+SHARES = tuple(eighths / 8 for eighths in range(1, 9))
+MAX_RISE = 0.01
+"""Maximum relative rise of the loss on general text; on text of other kinds it may be twice as large."""
 UNMEASURED = 0.25
-"""The largest share if there is no general text."""
+"""The share if there is no general text."""
 
 
 class Scores(NamedTuple):
@@ -135,8 +136,8 @@ def mix_with_parent(run: Run, task: Translation) -> None:
     write_whole(run.folder / BEFORE_AFTER, _STORED.dump_json(before_after, indent=2).decode() + "\n")
     if not share:
         say(
-            f"the model is {config.begin_with}, unchanged: no mean of old and trained weights is better on the new "
-            f"text and loses at most {MAX_LOSS} BLEU on general text"
+            f"the model is {config.begin_with}, unchanged: no mean of old and trained weights has a lower loss on the "
+            f"new text and a loss on general text that rises by at most {MAX_RISE:.0%}"
         )
     for line in before_after.lines():
         say(line)
@@ -148,46 +149,45 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
     of_parent = read_numbers(parent / WEIGHTS)
     shapes = [{name: tensor.shape for name, tensor in weights.items()} for weights in (of_parent, trained)]
     mixes = shapes[0] == shapes[1]  # with other layers there is no mean
-    share, seen = 0.0 if notes.get("step") == "0" else 1.0, None
+    share = 0.0 if notes.get("step") == "0" else 1.0
     with weights_put_back(run.model):
         if share and mixes and not has_new_tags(run.folder):
             with run.interruptible():
-                share, seen = _best_share(run, task, of_parent, trained) if task.validates else (UNMEASURED, None)
+                share = _best_share(run, task, of_parent, trained) if task.validates else UNMEASURED
         put_weights(run.model, _mean(of_parent, trained, share) if mixes else trained, where="the mean")
         made_from = notes["made_from"]
         if mixes and share < 1:
             made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
-            notes |= notes_of(run, seen)
+            notes |= notes_of(run, validate(run))
         write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
 
 
-def _best_share(
-    run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]
-) -> tuple[float, Validation | None]:
-    """The share of the trained weights that is best on the new text, among those that lose little on general text, and
-    its validation."""
-    model, precision = run.model, run.precision
-    assert isinstance(model, Seq2Seq)
-    # All that is held out, as scores of few pairs are uncertain; a choice among two can hardly fit it.
-    unseen = read_general(run.folder, "valid", "test")
-    general = valid_sets(run.config, run.tokenizers, model, unseen, sum(map(len, unseen.values())))
-    best, score, kept, chosen = 0.0, 0.0, 0.0, None
-    for share in (0.0, *SHARES):
-        if share > UNMEASURED and not general:
-            continue
-        put_weights(model, _mean(of_parent, trained, share), where="the mean")
-        seen = task.validate(model, precision)
-        measured = {direction: valid.measure(model, precision) for direction, valid in general.items()}
-        bleu = mean_of(measured).figures["bleu"] if general else 0.0
-        if not share:
-            score, kept, chosen = seen.score("bleu"), bleu, seen
-        found = f"BLEU {seen.figures['bleu']:.2f}" if seen.figures else f"loss {seen.loss:.4f}"
-        run.report.say(
-            f"{share:4.0%} of the trained weights: new text {found}" + (f", general text {bleu:.2f}" if general else "")
+def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor]) -> float:
+    """The share of the trained weights with the lowest loss on the new text, among those whose loss on general text
+    rises little."""
+    assert isinstance(run.model, Seq2Seq)
+    texts = [
+        valid_sets(run.config, run.tokenizers, run.model, text, 0)
+        for text in (task.valid_pairs, read_general(run.folder, "valid", "test"))
+    ]
+    best, least, most = 0.0, math.inf, math.inf
+    for share in (0.0, *SHARES) if texts[1] else (0.0, UNMEASURED):
+        put_weights(run.model, _mean(of_parent, trained, share), where="the mean")
+        new, general = (
+            fmean(valid.measure(run.model, run.precision).loss for valid in text.values()) if text else 0.0
+            for text in texts
         )
-        if kept - bleu <= MAX_LOSS and seen.score("bleu") > score:
-            best, score, chosen = share, seen.score("bleu"), seen
-    return best, chosen
+        run.report.say(
+            f"{share:4.0%} of the trained weights: loss {new:.4f} on the new text"
+            + (f", {general:.4f} on general text" if general else "")
+        )
+        if not share:
+            most = general * (1 + MAX_RISE)
+        if general > most:
+            break  # the rise is nearly quadratic in the share
+        if new < least:
+            best, least = share, new
+    return best
 
 
 def _mean(of_parent: Mapping[str, Tensor], trained: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:

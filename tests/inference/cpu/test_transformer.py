@@ -16,8 +16,8 @@ from limelight.inference.cpu.transformer import CompiledTransformer
 from limelight.inference.cpu.weights import CompiledInt8Linear, without_overflow
 from limelight.inference.linear import int8_kind
 from limelight.inference.prepare import prepare
-from limelight.layers.embedding import quantize_rows
 from limelight.models.transformer.model import Transformer
+from limelight.storage.weights import quantize_rows
 from tests.models.followed import Followed, random_sources
 from tests.models.helpers import make_model, transformer
 

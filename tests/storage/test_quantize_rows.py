@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from limelight.layers.embedding import quantize_rows
+from limelight.storage.weights import quantize_rows
 
-OUTPUTS, INPUTS = 43, 67
+OUTPUTS, INPUTS = 43, 300
 
 
 @pytest.fixture
@@ -31,3 +31,15 @@ def test_a_row_of_zeros_stays_one(weight: Tensor) -> None:
     assert (integers[7] == 0).all()
     assert (scales > 0).all()
     assert torch.isfinite(scales).all()
+
+
+@pytest.mark.parametrize("size", [0.05, 0.1, 0.2])
+def test_a_little_training_after_int8_is_not_rounded_away(seed: int, size: float) -> None:
+    """The projection of the rounded change on the change is about 1; with the old steps, hardly any of it is left."""
+    integers, scales = quantize_rows(torch.randn(400, 256))
+    stored = integers * scales[:, None]
+    change = size * scales[:, None] * torch.randn(400, 256)
+    rows, factors = quantize_rows(stored + change)
+    kept = ((rows * factors[:, None] - stored) * change).sum() / change.square().sum()
+    assert 0.9 < kept < 1.1
+    assert all(map(torch.equal, quantize_rows(rows * factors[:, None]), (rows, factors))), "what is stored is itself"
