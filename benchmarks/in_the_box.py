@@ -222,7 +222,7 @@ def add_general(shipped: Path) -> None:
 def general_text() -> GeneralText:
     """Of our own triples, each in one direction: some to replay, and some that were not trained on."""
     rows = (line.split("\t") for path in sorted(OWN_TRIPLES.glob("*.tsv")) for line in read_lines(path))
-    triples = sorted(rows, key=lambda row: text_hash(row[0]))
+    triples = sorted((row for row in rows if len(set(row)) == 3), key=lambda row: text_hash(row[0]))
     known, unseen = ([row for row in triples if is_dev(row[0]) is new] for new in (False, True))
     parts = {"train": known[:REPLAYED], "valid": unseen[:FORGOTTEN], "test": unseen[FORGOTTEN : 2 * FORGOTTEN]}
     columns = list(permutations(enumerate(("en", "de", "fr")), 2))

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from limelight.storage.weights import quantize_rows
 
-OUTPUTS, INPUTS = 43, 300
+OUTPUTS, INPUTS = 43, 1000
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def test_quantize_rows_are_within_half_a_scale(weight: Tensor) -> None:
 
 
 def test_a_row_of_zeros_stays_one(weight: Tensor) -> None:
-    weight[7] = 0
+    weight[7], weight[8] = 0, 1e-45
     integers, scales = quantize_rows(weight)
-    assert (integers[7] == 0).all()
+    assert (integers[7:9] == 0).all()
     assert (scales > 0).all()
     assert torch.isfinite(scales).all()
 
 
-@pytest.mark.parametrize("size", [0.05, 0.1, 0.2])
+@pytest.mark.parametrize("size", [0.03, 0.1, 0.2, 0.3])
 def test_a_little_training_after_int8_is_not_rounded_away(seed: int, size: float) -> None:
     """The projection of the rounded change on the change is about 1; with the old steps, hardly any of it is left."""
     integers, scales = quantize_rows(torch.randn(400, 256))
@@ -41,5 +41,5 @@ def test_a_little_training_after_int8_is_not_rounded_away(seed: int, size: float
     change = size * scales[:, None] * torch.randn(400, 256)
     rows, factors = quantize_rows(stored + change)
     kept = ((rows * factors[:, None] - stored) * change).sum() / change.square().sum()
-    assert 0.9 < kept < 1.1
+    assert 0.85 < kept < 1.15
     assert all(map(torch.equal, quantize_rows(rows * factors[:, None]), (rows, factors))), "what is stored is itself"

@@ -4,9 +4,11 @@ import random
 import re
 import time
 from fractions import Fraction
+from unittest.mock import Mock
 
 import pytest
 
+from limelight.text import numbers
 from limelight.text.marking import placeholder
 from limelight.text.numbers import NOTATIONS, carried_numbers, compare_numbers, find_numbers
 from limelight.text.words import replaced
@@ -80,6 +82,9 @@ SAME = [
     ("3万人", "30,000 people", "zh", "en"),
     ("2 million people", "200万人", "en", "zh"),
     ("3万5千人と1億2345万円", "35,000 people and 123,450,000 yen", "ja", "en"),
+    ("1万2,000人と1億2,345万円、-3万5千", "12,000 people and 123,450,000 yen, -35,000", "ja", "en"),
+    ("投资500万3年收回", "5 million, back in 3 years", "zh", "en"),
+    ("2千5百万円と1億2千3百万", "25 million yen and 123,000,000", "ja", "en"),
     ("12.5 percent", "12,5 في المائة", "en", "ar"),
     ("In March 15 people died.", "Im März starben 15 Menschen.", "en", "de"),
     ("१२ दिन", "12 days", "hi", "en"),
@@ -109,6 +114,13 @@ def test_equal_values_in_other_notations(source: str, output: str, one: str, oth
 @pytest.mark.parametrize(("source", "output", "one", "other"), OTHER)
 def test_other_values(source: str, output: str, one: str, other: str) -> None:
     assert compare_numbers(source, output, (one, other)).lost
+
+
+def test_what_is_within_a_number_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A text of such numbers would take the square of its length."""
+    read = Mock(side_effect=numbers._read)
+    monkeypatch.setattr(numbers, "_read", read)
+    assert len(numbers.find_numbers("1万" * 50, "ja")) == read.call_count == 1
 
 
 def test_a_wide_colon_is_a_colon() -> None:

@@ -152,7 +152,7 @@ def test_the_share_is_the_best_of_those_that_lose_little(
     theirs = named_weights(load_model(parent).model)
     same = [torch.equal(theirs[name], tensor) for name, tensor in weights.items()]
     assert all(same) == (share == 0.0)
-    assert f"{share:.0%} of the weights" in notes["made_from"]
+    assert f"{share:.1%} of the weights" in notes["made_from"]
     assert float(notes["valid_loss"]) == share, "of the mean, and not of the trained weights"
 
 

@@ -6,7 +6,7 @@
 | `bf16`    | rounded to bf16                             | rounded to bf16 at the input of each layer                 |
 | `int8`    | a scale per row, its largest weight at 127* | a scale and zero point per position, 255 steps (127: AVX2) |
 
-int8 weights are rounded by `quantize_rows` (`storage/weights.py`; *124 after fine-tuning from int8), activations in
+int8 weights are rounded by `quantize_rows` (`storage/weights.py`; *120 after fine-tuning from int8), activations in
 `cpu/weights.py`.
 
 These layers are for models that compiled code does not know (`cpu/network.py`), such as recurrent ones and those with

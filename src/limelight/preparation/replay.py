@@ -42,7 +42,7 @@ GENERAL = "general"
 ROLES = ("train", "valid", "test")
 MEASURED = 300
 """Half the number of pairs, of all directions together, that choose and measure the model at the end."""
-MIN_REPLAYED, MAX_REPLAYED = 2000, 50_000
+MIN_REPLAYED, MAX_REPLAYED = 6000, 50_000
 """Pairs to replay from, if there are as many. An epoch draws as many as it should."""
 MIN_PAIRS = 40
 """Minimum number of pairs of a direction: of fewer nothing can be measured."""

@@ -76,10 +76,12 @@ _NUMBER = re.compile(
 )
 _MAY_BE_NUMBER = re.compile(rf"[\d{_FRACTION}]")
 _HALF_DAY = re.compile(rf"[{SPACES}]?([AaPp])(?:\.[Mm]\.(?=\s*[^\s.!?])|\.?[Mm](?!\w))")
-_SCALE = "[十百千万萬亿億兆]"
-_SCALED = re.compile(rf"(\d{{1,12}})({_SCALE}*)")
-_AFTER = re.compile(rf"({_SCALE}+)((?:{_SCALED.pattern})*)")
-"""What is behind the 3 of 3万5千."""
+_LARGE = "万萬亿億兆"
+_SCALE = f"[十百千{_LARGE}]{{1,4}}"
+_AFTER = re.compile(
+    rf"(?:{_SCALE}((?:(?:\d{{1,3}}(?:,\d{{3}}){{1,4}}|\d{{1,12}})(?:{_SCALE}|(?<=\d{{3}})(?![.,]?\d)))*))?"
+)
+"""What may be behind the 3 of 3万5千 or 3万5,000. The 3 of 500万3年 is a number of its own."""
 _PARTS = re.compile(
     rf"(?P<sign>[{_MINUS}+±]?)(?P<currency>[{_CURRENCY}]?)[{SPACES}]?(?P<digits>[\d.,{_MARKS}٫{SPACES}{_FRACTION}]*"
     rf"[\d{_FRACTION}])(?P<unit>.*)"
@@ -113,9 +115,8 @@ def find_numbers(text: str, language: str) -> tuple[Number, ...]:
         return ()
     code, numbers, text = normal_code(language), list[Number](), text.replace("：", ":")
     for match in _NUMBER.finditer(text):
-        number = _read(text, match, code)
-        if not numbers or number.begin >= numbers[-1].end:  # not within the `pm` of the one before
-            numbers.append(number)
+        if not numbers or match.start() >= numbers[-1].end:  # not within the `pm` or the 5千 of the one before
+            numbers.append(_read(text, match, code))
     return tuple(numbers)
 
 
@@ -129,14 +130,13 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         end = half.end() if half else end
         readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
     elif kind == "plain" and len(digits) <= MAX_DIGITS:
-        after = _AFTER.match(text, end)
-        scale, terms = (after[1], _SCALED.findall(after[2])) if after else ("", [])
-        if after and terms:
+        after = next(_AFTER.finditer(text, end))
+        if after[1]:
             kind, end = "sum", after.end()
-        more = sum(int(term) * _scaled(of_term) for term, of_term in terms)
-        words = (0, 3, 6, 9, 12) if after else (0,)  # 200万 is also 2 of 2 million
+        words = range(0, 13 if after[0] else 1, 3)  # 200万 is also 2 of 2 million
+        sign = -1 if digits[0] in _MINUS else 1
         readings = {
-            (value * _scaled(scale) + more) / 10**power for value in _values(digits, language) for power in words
+            sign * _scaled(value, after[0]) / 10**power for value in _values(digits, language) for power in words
         }
     else:
         readings = {digits.casefold(), tuple(sorted(parts))}
@@ -149,12 +149,13 @@ def _parts(text: str) -> tuple[int, ...]:
 
 
 def _values(text: str, language: str) -> Iterator[Fraction]:
-    """The values of a number in the notation of its language; in every notation if that is not known."""
+    """The values of a number without its sign, in the notation of its language; in every notation if that is not
+    known."""
     match = _PARTS.fullmatch(text)
     is_known = language in NOTATIONS and language not in BOTH
     for notation in (NOTATIONS[language],) if is_known else (_POINT, _COMMA):
         if match and (value := _value(match["digits"], notation)) is not None:
-            yield -value if text[0] in _MINUS else value
+            yield value
 
 
 def _value(digits: str, notation: Notation) -> Fraction | None:
@@ -170,9 +171,16 @@ def _value(digits: str, notation: Notation) -> Fraction | None:
     return Fraction(f"{whole}.{decimals}") if is_grouped and f"{whole}{decimals}".isdecimal() else None
 
 
-def _scaled(scale: str) -> int:
-    """What characters behind a number multiply it by, as in 3万."""
-    return prod(int(numeric(character)) for character in scale)
+def _scaled(first: Fraction, after: str) -> Fraction:
+    """The value of a number with what is behind it, as in 3万5千 or 2千5百万, where 万 multiplies all before it."""
+    total = part = Fraction()
+    numbers = first, *map(Fraction, re.findall(r"\d+", after.replace(",", "")))
+    for number, scale in zip(numbers, re.split(r"[\d,]+", after), strict=True):
+        small = scale.rstrip(_LARGE)
+        part += number * int(prod(map(numeric, small)))
+        if small != scale:
+            total, part = total + part * int(prod(map(numeric, scale[len(small) :]))), Fraction()
+    return total + part
 
 
 def carried_numbers(text: str, languages: tuple[str, str], *, every: bool = False) -> Iterator[Found]:

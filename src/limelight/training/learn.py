@@ -27,7 +27,8 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
 
     The run is in a folder beside `output`; after an interruption the same call resumes it. Raises `UserError` for an
     `output` that exists, and `RunError` with the scores if no model has a lower loss on held-out pairs of the memory
-    and nearly the same on general text; nothing is left then. Other errors say what is left.
+    and nearly the same on general text, or if the BLEU of these pairs falls by more than `MAX_LOST`; nothing is left
+    then. Other errors say what is left.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise UserError("limelight learn is one process: start it without torchrun")

@@ -42,11 +42,11 @@ BEFORE_AFTER = "before-after.json"
 """The file of a run with the scores of its parent and of its model."""
 SHARE = "share"
 """The note of a model that says the share of the trained weights in it."""
-SHARES = tuple(eighths / 8 for eighths in range(1, 9))
+SHARES = tuple(eighths / 8 for eighths in range(9))
 MAX_RISE = 0.01
 """Maximum relative rise of the loss on general text; on text of other kinds it may be twice as large."""
 UNMEASURED = 0.25
-"""The share if there is no general text."""
+"""The share without general text, if it is better, and without text for validation."""
 
 
 class Scores(NamedTuple):
@@ -157,7 +157,7 @@ def _choose(run: Run, task: Translation, parent: Path) -> None:
         put_weights(run.model, _mean(of_parent, trained, share) if mixes else trained, where="the mean")
         made_from = notes["made_from"]
         if mixes and share < 1:
-            made_from = f"{share:.0%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
+            made_from = f"{share:.1%} of the weights of {made_from}, the rest those of {run.config.begin_with}"
             notes |= notes_of(run, validate(run))
         write_best(run, notes | {SHARE: repr(share), "made_from": made_from})
 
@@ -171,19 +171,19 @@ def _best_share(run: Run, task: Translation, of_parent: Mapping[str, Tensor], tr
         for text in (task.valid_pairs, read_general(run.folder, "valid", "test"))
     ]
     best, least, most = 0.0, math.inf, math.inf
-    for share in (0.0, *SHARES) if texts[1] else (0.0, UNMEASURED):
+    for share in SHARES if texts[1] else (0.0, UNMEASURED):
         put_weights(run.model, _mean(of_parent, trained, share), where="the mean")
         new, general = (
             fmean(valid.measure(run.model, run.precision).loss for valid in text.values()) if text else 0.0
             for text in texts
         )
         run.report.say(
-            f"{share:4.0%} of the trained weights: loss {new:.4f} on the new text"
+            f"{share:6.1%} of the trained weights: loss {new:.4f} on the new text"
             + (f", {general:.4f} on general text" if general else "")
         )
         if not share:
             most = general * (1 + MAX_RISE)
-        if general > most:
+        if not general <= most:
             break  # the rise is nearly quadratic in the share
         if new < least:
             best, least = share, new
