@@ -182,7 +182,7 @@ def _require_size(path: Path) -> None:
 def _physical_memory() -> float:
     """Bytes of memory of this machine; infinite if the system does not report it (Windows)."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return math.inf
 
