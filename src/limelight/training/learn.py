@@ -19,7 +19,7 @@ from limelight.training.run import train
 UNFINISHED = ".unfinished"
 """The end of the name of the run folder, which exists until the model is written or refused."""
 MAX_LOST = 0.5
-"""Maximum loss of BLEU on held-out pairs of the memory, whose BLEU is uncertain by more: their loss has to fall."""
+"""Maximum loss of BLEU on held-out pairs of the memory, unless chrF rises. Both are uncertain; the loss has to fall."""
 
 
 def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfter:
@@ -27,8 +27,8 @@ def learn(config: RunConfig, output: Path, *, quiet: bool = False) -> BeforeAfte
 
     The run is in a folder beside `output`; after an interruption the same call resumes it. Raises `UserError` for an
     `output` that exists, and `RunError` with the scores if no model has a lower loss on held-out pairs of the memory
-    and nearly the same on general text, or if the BLEU of these pairs falls by more than `MAX_LOST`; nothing is left
-    then. Other errors say what is left.
+    and nearly the same on general text, or if BLEU of these pairs falls by more than `MAX_LOST` and chrF does not
+    rise; nothing is left then. Other errors say what is left.
     """
     if int(os.environ.get("WORLD_SIZE", 1)) > 1:
         raise UserError("limelight learn is one process: start it without torchrun")
@@ -88,7 +88,8 @@ def _refusal(scores: BeforeAfter | None, parent: str) -> str:
     if scores is None or scores.new is None:
         return f"the model could not be compared with {parent}, and nothing was written"
     figures = "; ".join(scores.lines())
-    if scores.share and scores.new.before.bleu - scores.new.after.bleu <= MAX_LOST:
+    before, after = scores.new.before, scores.new.after
+    if scores.share and (before.bleu - after.bleu <= MAX_LOST or after.chrf > before.chrf):
         return ""
     return (
         "what was learned does not make translations of held-out pairs better, or general text would be translated "
