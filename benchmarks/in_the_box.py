@@ -105,7 +105,7 @@ SETTINGS = (
 )
 """What the run sets beside the model that it begins with."""
 VOCABULARY = 16_000
-REPLAYED, FORGOTTEN = 6_000, 300
+REPLAYED, MEASURED = 6_000, 300
 """Triples of the general text for fine-tuning: those that are replayed, and half of those that measure forgetting."""
 
 
@@ -224,7 +224,7 @@ def general_text() -> GeneralText:
     rows = (line.split("\t") for path in sorted(OWN_TRIPLES.glob("*.tsv")) for line in read_lines(path))
     triples = sorted((row for row in rows if len(set(row)) == 3), key=lambda row: text_hash(row[0]))
     known, unseen = ([row for row in triples if is_dev(row[0]) is new] for new in (False, True))
-    parts = {"train": known[:REPLAYED], "valid": unseen[:FORGOTTEN], "test": unseen[FORGOTTEN : 2 * FORGOTTEN]}
+    parts = {"train": known[:REPLAYED], "valid": unseen[:MEASURED], "test": unseen[MEASURED : 2 * MEASURED]}
     columns = list(permutations(enumerate(("en", "de", "fr")), 2))
     return {
         Direction(source, target): {

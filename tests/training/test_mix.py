@@ -10,13 +10,22 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from limelight.config import Corpus, DataConfig, Direction, RunConfig, TransformerConfig, dump_config, load_config
+from limelight.config import (
+    Corpus,
+    DataConfig,
+    Direction,
+    RunConfig,
+    TransformerConfig,
+    directions_of,
+    dump_config,
+    load_config,
+)
 from limelight.errors import UserError
 from limelight.formats import read_pairs
 from limelight.pipelines.load import load_translator
 from limelight.preparation import replay
 from limelight.preparation.replay import plan_replay, read_general
-from limelight.storage.layout import ALIGNMENT
+from limelight.storage.layout import ALIGNMENT, CONFIG, bundled_models
 from limelight.storage.model import load_model
 from limelight.storage.weights import named_weights, read_weights
 from limelight.training import complete
@@ -239,6 +248,14 @@ def test_a_vocabulary_that_cannot_grow_is_refused_by_name(parent: Path, tmp_path
 def test_a_variety_is_the_direction_of_the_parent() -> None:
     assert replay._is_only(Direction("en-US", "de-DE"), (Direction("en", "de"),))
     assert not replay._is_only(Direction("de", "en"), (Direction("en", "de"),))
+
+
+def test_the_bundled_model_has_general_text_in_all_its_directions() -> None:
+    (folder,) = bundled_models().values()
+    for role, count in (("train", 1000), ("valid", 50), ("test", 50)):
+        found = read_general(folder, role)
+        assert set(found) == set(directions_of(load_config(folder / CONFIG).data))
+        assert {len(pairs) for pairs in found.values()} == {count}
 
 
 def test_without_any_measure_a_quarter_is_kept(parent: Path, tmp_path: Path) -> None:

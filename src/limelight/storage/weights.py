@@ -87,9 +87,9 @@ EXACT = 1e-5
 def quantize_rows(weight: Float[Tensor, "out in"]) -> tuple[Int[Tensor, "out in"], Float[Tensor, " out"]]:
     """Symmetric int8 quantization per row: values and scales with `values * scale` within half a scale of the weight.
 
-    The largest weight of a row is 127 steps. In a model that was fine-tuned from int8 weights, most weights are still
-    within half a step of their old value, to which they would be rounded: then the row has 120 steps, so that the
-    error does not depend on the old values, and the mean of what was learned stays.
+    The largest weight of a row is 127 steps. In a model that was fine-tuned from int8 weights, most weights are within
+    half a step of their old values, to which they would be rounded. Such a row gets 120 steps, so that the error is
+    nearly independent of the old values, and the changes are preserved on average.
     """
     parts = list(map(_quantized, torch.split(weight, ROWS)))
     return torch.cat([values for values, _ in parts]), torch.cat([scales for _, scales in parts])

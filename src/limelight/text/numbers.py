@@ -130,7 +130,8 @@ def _read(text: str, match: re.Match[str], language: str) -> Number:
         end = half.end() if half else end
         readings = {(hour, minute)} if minute else {(hour, 0), Fraction(hour)}
     elif kind == "plain" and len(digits) <= MAX_DIGITS:
-        after = next(_AFTER.finditer(text, end))
+        after = _AFTER.match(text, end)
+        assert after  # perhaps empty
         if after[1]:
             kind, end = "sum", after.end()
         words = range(0, 13 if after[0] else 1, 3)  # 200万 is also 2 of 2 million

@@ -92,6 +92,6 @@ def _refusal(scores: BeforeAfter | None, parent: str) -> str:
     if scores.share and (before.bleu - after.bleu <= MAX_LOST or after.chrf > before.chrf):
         return ""
     return (
-        "what was learned does not make translations of held-out pairs better, or general text would be translated "
-        f"worse: {parent} stays as it is, and nothing was written. {figures}"
+        "what was learned does not make translations of held-out pairs better, or makes those of general text worse: "
+        f"{parent} stays as it is, and nothing was written; `limelight doctor` examines the memory. {figures}"
     )
